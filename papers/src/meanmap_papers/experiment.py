@@ -39,15 +39,19 @@ Held = Literal[
     "not settled: no standard error",
     "not settled: not measured yet",
     "not settled: the interval crosses the band",
+    "not settled: no reading confirms it",
     "not settled: it depends on the reading",
+    "not settled: no reading refutes it",
     "not shown at this scale",
 ]
 _FROM_BAD_TO_GOOD: tuple[Held, ...] = (
     "no",
     "not settled: no standard error",
     "not settled: not measured yet",
+    "not settled: no reading confirms it",
     "not settled: the interval crosses the band",
     "not settled: it depends on the reading",
+    "not settled: no reading refutes it",
     "yes",
 )
 Value = TypeVar("Value")
@@ -84,7 +88,8 @@ class Claim:
     as little outside (`Number.reach`). A number without a standard error settles nothing, and the spread of different
     problems within one run is no standard error. A statement about several
     numbers is as good as the worst of them. Where words leave open which number is meant, all readings are measured:
-    the statement is "yes" or "no" if it is so in all of them, and "not settled" otherwise.
+    the statement is "yes" or "no" if it is so in all of them, and "not settled" otherwise: it depends on the reading if
+    one confirms the statement and another refutes it.
 
     Attributes
     ----------
@@ -115,6 +120,8 @@ class Claim:
     >>> read = Claim("fewer are found", (("lost", "share lost"),), low=0.0)
     >>> print(read.judged(Number(0.2, 0.02), Number(-0.1, 0.02)))
     not settled: it depends on the reading
+    >>> print(read.judged(Number(0.2, 0.02), Number(0.1, 0.2)))
+    not settled: no reading refutes it
     >>> strong = Claim("errors are very high", ((Reading("error", low=0.5), Reading("error", low=0.85)),))
     >>> print(strong.judged(Number(0.7, 0.02), Number(0.7, 0.02)))
     not settled: it depends on the reading
@@ -166,7 +173,13 @@ class Claim:
         """The judgement of one part of the statement, from those of its readings."""
         if "not settled: not measured yet" in words:
             return "not settled: not measured yet"
-        return words[0] if len(set(words)) == 1 else "not settled: it depends on the reading"
+        if len(set(words)) == 1:
+            return words[0]
+        if "yes" in words and "no" in words:
+            return "not settled: it depends on the reading"
+        if "yes" in words:
+            return "not settled: no reading refutes it"
+        return "not settled: no reading confirms it"
 
     def of(self, numbers: Mapping[str, Number]) -> tuple[Number, ...]:
         """The measured numbers that it refers to."""

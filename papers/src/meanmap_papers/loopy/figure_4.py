@@ -68,6 +68,7 @@ def run(setting: Setting) -> Outcome:
                 "in either direction, and words are those of titles. At k = 5 every method finds all topics, and "
                 "projecting them to 10 numbers saves nothing."
             ),
+            f"As in the paper, papers with more than {ALWAYS_KNOWN} links are always among those that are known.",
             DECODING,
             PROPAGATION,
             (

@@ -34,7 +34,8 @@ def run(setting: Setting) -> Outcome:
         figure_4.table_of(recalls),
         notes=(
             (
-                f"The paper projects 367 categories to 100 numbers. From {PROJECTED} numbers matching pursuit finds "
+                "The paper projects 367 categories to 100 numbers; its sentence on independent regression is judged "
+                f"once, with figure 4. From {PROJECTED} numbers matching pursuit finds "
                 f"{PROJECTED} topics at most, so that recall at 4 has no meaning for the first two methods and is not "
                 "compared."
             ),
@@ -52,8 +53,8 @@ EXPERIMENT = Experiment(
         AT,
         (
             "over regression",
-            "kernel belief propagation is better than independent regression of the same numbers (appendix 4)",
-            False,
+            "kernel belief propagation is better than independent regression of the same numbers",
+            True,
         ),
         (
             "over direct regression",
@@ -70,5 +71,4 @@ EXPERIMENT = Experiment(
     {"smoke": 0.5, "quick": 1.5, "paper": 5},
     run,
     data=("citation",),
-    stand_in=figure_4.STAND_IN,
 )

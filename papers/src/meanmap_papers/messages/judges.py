@@ -103,9 +103,13 @@ def weighted(
     return points, weights / weights.sum(), mass, float(weights.std() / weights.mean() / np.sqrt(n))
 
 
-def worst_z(scores: list[np.ndarray]) -> Number:
-    """The largest root mean square of what audits found, in the errors that were stated, over the outputs."""
-    if not scores:
+def worst_z(runs: list[list[np.ndarray]]) -> Number:
+    """The largest root mean square of what audits found, in the errors that were stated, over the outputs.
+
+    Each run that has audits is one repetition.
+    """
+    audited = [np.stack(scores) for scores in runs if scores]
+    if not audited:
         return Number(0.0)
-    columns = [column[np.isfinite(column)] for column in np.stack(scores).T]
-    return max((Number.root_mean_square(each) for each in columns if len(each)), key=lambda number: number.value)
+    each = [np.sqrt(np.nanmean(np.where(np.isfinite(z), z, np.nan) ** 2, axis=0)) for z in audited]
+    return max(map(Number.root_mean_square, np.transpose(each)), key=lambda number: number.value)

@@ -162,6 +162,7 @@ EXPERIMENT = Experiment(
             high=0.01,
             scales=("quick", "paper"),
             ours=True,
+            over=ONE,
         ),
     ),
     {"smoke": 0.4, "quick": 4, "paper": 20},
