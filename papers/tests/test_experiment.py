@@ -150,7 +150,9 @@ def test_where_readings_disagree_nothing_is_settled():
     well, no, behind = Number(1.0, 0.1), Number(-1.0, 0.1), Number(0.1, 0.1)
     assert claim.judged(well, well, well) == "yes"
     assert claim.judged(no, no, well) == "no"
-    assert claim.judged(well, no, well) == claim.judged(well, behind, well) == "not settled: it depends on the reading"
+    assert claim.judged(well, no, well) == "not settled: it depends on the reading"
+    assert claim.judged(well, behind, well) == "not settled: no reading refutes it"
+    assert claim.judged(no, behind, well) == "not settled: no reading confirms it"
     assert claim.judged(well, no, no) == "no"
     assert claim.judged(behind, behind, well) == "not settled: the interval crosses the band"
 
