@@ -196,11 +196,17 @@ def test_marks_of_missing_values_are_left_out_as_the_note_says():
     assert not any("-999" in note for note in found.notes)
 
 
-def test_labels_that_were_merged_are_told():
+def test_a_few_rows_of_merged_labels_are_told_and_many_are_refused():
+    """150 clinics, which differ by as much as the effect: 100 of them as one left it at 2.1 for 1, with a note."""
     rng = np.random.default_rng(41)
-    table = confounded(41) | {"z": np.char.add("s", rng.integers(0, 60, 400).astype(str))}
-    notes = mm.bp.BayesianNetwork(CONFOUNDED).effect(table, "y", of="t", from_="old", to="new", rng=0).notes
+    network, asked = mm.bp.BayesianNetwork(CONFOUNDED), {"of": "t", "from_": "old", "to": "new", "rng": 0}
+    often = np.where(np.arange(400) < 390, np.arange(400) % 50, np.arange(400) - 340)
+    table = confounded(41) | {"z": np.char.add("s", often.astype(str))}
+    notes = network.effect(table, "y", **asked).notes
     assert any("of the 60 labels of 'z' 10, the rarest, count as one" in note for note in notes)
+    table["z"] = np.char.add("s", rng.permutation(np.arange(400) % 150).astype(str))
+    with pytest.raises(InputError, match=r"100 of the 150 labels of 'z', the rarest, .* or fit 'y ~ t \+ \(1 \| z\)'"):
+        network.effect(table, "y", **asked)
 
 
 def test_series_are_told_and_no_change_is_refused():

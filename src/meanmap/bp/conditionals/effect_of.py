@@ -29,6 +29,7 @@ LEAST_ROWS, LEAST_AT = 50, 20
 LEAST_CLUSTERS, FEW_CLUSTERS = 20, 50
 # Otherwise, for the check of support, the arm of a number is this share of the rows, the nearest ones.
 NEAR = 0.1
+# Labels that were merged are noted, and refused if more than a share NOTED of the rows has them.
 # An arm has little support in rows where its probability is below the share RARER of the average. If the effect is not
 # linear, it is noted if this concerns a share NOTED of the rows, and refused from a share REFUSED.
 RARER, NOTED, REFUSED = 0.1, 0.05, 0.5
@@ -68,7 +69,9 @@ def effect_of(
     if n < LEAST_ROWS:
         raise EmptyError(f"{n} rows have all of {', '.join(map(repr, numbers))}; expected at least {LEAST_ROWS}.")
     notes = _of_gaps(numbers, there) + tuple(note for note in notes if BY_PAIRS not in note)
-    notes += tuple(filter(None, (pooled_note(columns[name], name, on) for name in adjusted or ())))
+    for name in adjusted or ():
+        _check_labels(columns[name], name, used[name], on, of)
+        notes += tuple(filter(None, (pooled_note(columns[name], name, on),)))
     arms = [_value(columns[of], of, value, t, name) for value, name in zip(ends, ("from_", "to"), strict=True)]
     if np.array_equal(arms[0], arms[1]):
         raise InputError(f"from_ and to are both {ends[0]!r}; expected two values of {of!r}.")
@@ -170,6 +173,18 @@ def _value(column: CodedColumn, name: Hashable, value: object, seen: np.ndarray,
     else:
         column.check_two(column.numbers([value], argument), argument, name)
     return found
+
+
+def _check_labels(column: CodedColumn, name: Hashable, seen: np.ndarray, on: Hashable, of: Hashable) -> None:
+    """Refuse to adjust for labels that many rows have and that count as one."""
+    merged = 0 if column.labels is None else len(column.labels) - column.width + 1
+    if merged > 1 and seen[:, -1].mean() > NOTED:
+        raise InputError(
+            f"{merged} of the {merged + column.width - 1} labels of {name!r}, the rarest, count as one here, and "
+            f"{100 * seen[:, -1].mean():.0f} % of the rows have them: the effect would not be adjusted for what "
+            f"differs among these. Expected fewer labels: put those together that are alike, or fit "
+            f"'{on} ~ {of} + (1 | {name})' with mm.fit."
+        )
 
 
 def _of_gaps(numbers: Mapping[Hashable, np.ndarray], there: np.ndarray) -> tuple[str, ...]:

@@ -1,0 +1,40 @@
+"""Weekdays and hours that a smooth effect of time leaves out are noted: effects adjusted for the date alone are off."""
+
+import numpy as np
+
+import meanmap as mm
+
+ARROWS = [("when", "t"), ("when", "y"), ("t", "y")]
+ASKED = {"of": "t", "from_": "old", "to": "new", "rng": 0}
+
+
+def table(seed: int, unit: str, busy: float) -> dict[str, np.ndarray]:
+    """A treatment whose effect is 1, given more often at the weekend, or at night, when outcomes are higher."""
+    rng = np.random.default_rng([16_000_000, seed])
+    n = 600
+    when = np.datetime64("2024-01-01", "s") + (np.sort(rng.uniform(0, 365 * 86400, n))).astype("timedelta64[s]")
+    seconds = when.astype(int)
+    weekday, hour = (seconds // 86400 + 3) % 7, seconds // 3600 % 24
+    often = (weekday >= 5) if unit == "weekday" else (hour < 6)
+    treated = rng.random(n) < np.where(often, 0.5 + 0.3 * busy, 0.4)
+    season = np.sin(2 * np.pi * seconds / (365 * 86400))
+    y = treated + 2 * busy * often + season + rng.normal(size=n)
+    return {"when": when, "t": np.where(treated, "new", "old"), "y": y}
+
+
+def notes(data: dict[str, np.ndarray]) -> list[str]:
+    network = mm.bp.BayesianNetwork(ARROWS)
+    both = network.effect(data, "y", **ASKED).notes, network.fit(data).notes
+    return [note for each in both for note in each if "make it a column of its own" in note]
+
+
+def test_a_weekday_and_an_hour_that_matter_are_noted():
+    for unit, other in (("weekday", "hour"), ("hour", "weekday")):
+        found = notes(table(0, unit, 1.0))
+        assert len(found) == 2
+        assert all(f"'y' varies with the {unit} of 'when'" in note and f"the {other}" not in note for note in found)
+
+
+def test_a_season_alone_is_not():
+    """At a p-value of 1e-4 each, 8 tables would have a note once in 300 times."""
+    assert not [note for seed in range(8) for note in notes(table(1 + seed, "weekday", 0.0))]
