@@ -220,7 +220,7 @@ def _table(columns: Mapping[str, Mapping[tuple[str, int], np.ndarray]]) -> tuple
 
 
 def _readings(*names: str) -> tuple[str, ...]:
-    """Each at both numbers of candidates, and at the paper's lengthscale where a kernel enters."""
+    """Each at all numbers of candidates, and at the paper's lengthscale where a kernel enters."""
     return tuple(f"{name}, {_among(k)}{'' if name in NO_KERNEL else MEDIAN}" for name in names for k in SHOWN)
 
 
