@@ -86,6 +86,7 @@ def run(setting: Setting) -> Outcome:
                 "the growth from the first depth to the last show."
             ),
             "Variables are normal. Beliefs are compared as embeddings, whose true values are known in closed form.",
+            f"Numbers are means over {repeats} repetitions.",
         ),
     )
 
