@@ -93,10 +93,10 @@ def run(setting: Setting) -> Outcome:
         "The forest has 64 trees on means and log variances, as the paper says, and learns derivatives of log Z. Test "
         "sets have 300 rows, those of the draft 10,000. The claims of the paper are judged with its own setting "
         "(`Learned.published`), “kernel, as published”; “kernel, learned” is the library's operator, which "
-        "learns derivatives of log Z. Times include compilation, which happens on the first problem. At the scale paper sampling has the 500,000 draws of the paper, at quick "
-        "a fifth of them. Test errors added are means over problems of the difference between the shares of wrong "
-        "test rows; the change of the test error, of the library's operator, is the share of all test rows by "
-        "which the "
+        "learns derivatives of log Z. Times include compilation, which happens on the first problem. At the scale "
+        "paper sampling has the 500,000 draws of the paper, at quick a fifth of them. Test errors added are means over "
+        "problems of the difference between the shares of wrong test rows; the change of the test error, of the "
+        "library's operator, is the share of all test rows by which the "
         "numbers of errors differ."
     )
     picture = (drawn(seconds, divergence, wrong), CAPTION)

@@ -33,8 +33,8 @@ def notes_of_codes(
     and on times of which the weekday or the hour does.
 
     `left` (n,) are residuals of held-out predictions; their means in rows with the same integer, weekday or hour are
-    compared by the F test. Not where rows are copies, which have a note of their own: they share their residual, and a row is not held
-    out whose copy is not.
+    compared by the F test. Not where rows are copies, which have a note of their own: they share their residual, and a
+    row is not held out whose copy is not.
     """
     notes = []
     for name in adjusted:
