@@ -125,7 +125,7 @@ def page(found: Found) -> str:
             # Closed intervals say nothing more about gaps that depend on values.
             if key != "closed" or mechanism == MECHANISMS[0]:
                 lines += details(of_all, key, f"{title}, gaps {mechanism}")
-        lines += [f"Gaps {mechanism}: {repeats(of_all)} times in each table.", ""]
+        lines += [f"Gaps {mechanism}: {times(of_all)}.", ""]
     text = (
         f"Of each table about {HIDDEN:.0%} of the cells are hidden; columns have variance one. Bold: "
         "the best and those within a standard error of it; for intervals, coverages within the range of exact ones "
@@ -141,9 +141,12 @@ def measured(of_all: Found) -> list[str]:
     return [name for name in METHODS if all(name in each for each in of_all.values())]
 
 
-def repeats(of_all: Found) -> int:
-    """How often gaps were drawn."""
-    return min(len(each[measured(of_all)[0]]["score"]) for each in of_all.values())
+def times(of_all: Found) -> str:
+    """How often gaps were drawn in each table, and which methods had fewer of these."""
+    each = {name: min(len(one[name]["score"]) for one in of_all.values()) for name in measured(of_all)}
+    most = max(each.values())
+    fewer = "".join(f", {name} {number}" for name, number in each.items() if number < most)
+    return f"{most} times in each table{fewer}"
 
 
 def best_of(each: Found, key: str, names: Sequence[str]) -> np.ndarray:
@@ -213,8 +216,9 @@ def chance(each: Found) -> tuple[float, float]:
 
 
 def within(values: np.ndarray, best: np.ndarray) -> bool:
-    """Whether scores are within a standard error of the best, seed by seed."""
-    gap = values - best
+    """Whether scores are within a standard error of the best, seed by seed, of the seeds that both have."""
+    both = min(len(values), len(best))
+    gap = values[:both] - best[:both]
     return bool(gap.mean() <= gap.std(ddof=1) / np.sqrt(len(gap)) + 1e-12) if len(gap) > 1 else bool(gap.mean() <= 0)
 
 
