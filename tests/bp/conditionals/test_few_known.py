@@ -59,6 +59,22 @@ def test_each_row_is_answered_as_if_it_were_alone():
         np.testing.assert_allclose(alone.quantile(0.9)[0], whole.quantile(0.9)[row], atol=1e-9)
 
 
+def test_what_is_filled_in_drawn_and_scored_follows_the_same_law():
+    """Before, fills and draws were shrunk, to -.5 for -1 given a = -.8, where beliefs were not."""
+    model = mm.bp.DependencyNetwork().fit(chain(1000, 961))
+    frame = {"a": AT, "b": [np.nan] * 5, "c": [np.nan] * 5, "l": [None] * 5}
+    found = model.predict(frame, targets=["b", "c", "l"])
+    whole, drawn = model.impute(frame), model.sample(2000, frame, rng=0)
+    for name in "bc":
+        np.testing.assert_allclose(whole[name], found[name].mean(), atol=1e-9)
+    # The first hidden column is drawn given those that are known alone: at six standard errors.
+    assert np.max(np.abs(drawn["b"].mean(axis=1) - found["b"].mean()) / found["b"].sd()) < 6 / np.sqrt(2000)
+    chances = found["l"].probabilities()
+    assert whole["l"].tolist() == np.where(chances["hi"] > chances["lo"], "hi", "lo").tolist()
+    gains = model.score({"a": AT, "l": ["hi"] * 5}) - model.score({"a": AT})
+    np.testing.assert_allclose(gains, np.log(chances["hi"]), atol=2e-3)  # scores keep one row in 1000 for new labels
+
+
 def test_zeros_of_costs_and_gaps_of_the_table_are_kept():
     rng = np.random.default_rng(941)
     a, other = rng.normal(size=(2, 2000))

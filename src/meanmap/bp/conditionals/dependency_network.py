@@ -69,8 +69,9 @@ class DependencyNetwork:
     Heckerman et al. (2000) learn such a network for labels. Forests are conditional distributions by Meinshausen
     (2006); beliefs are stacked as by Yao et al. (2018). Each training row is seen several times, with cells hidden, so
     that one regression serves all patterns of gaps. It shrinks means towards that of all rows where few columns are
-    known, so `predict` and `query` learn a regression of its own for each pattern of one to three known columns when
-    they first meet it, in up to half a second; `impute`, `sample` and `score` do not. In a column with more than 50
+    known, so each pattern of one to three known columns has a regression of its own, learned when an answer first needs
+    it, in a tenth to half a second: filling in 15 % gaps of 1000 rows needs 24 of them with 4 columns, 70 with 6, none
+    with 10. Draws of multiple imputation have one regression a column throughout. In a column with more than 50
     labels the rarest are pooled into one, whose probability is divided in proportion to their frequencies; as
     predictors of other columns, labels that never occurred are treated in the same way. In tables with many such
     columns fewer labels have a separate probability: labels and numbers together take at most 150 numbers. Learned from

@@ -84,7 +84,7 @@ class FittedDependencyNetwork(CodedModel):
 
     def _answers(self, asked: CodedRows, names: tuple[Hashable, ...], rng: Seed) -> tuple[dict[Hashable, Any], Report]:
         each = track(names, "answering")
-        beliefs = {name: self._belief(name, asked.matrix, self.few_apart) for name in each}
+        beliefs = {name: self._belief(name, asked.matrix) for name in each}
         found = {name: belief[0] for name, belief in beliefs.items()} if asked.single else beliefs
         return found, Report("one regression", True, 1, notes=(*self.notes, *self._doubts(names)))
 
@@ -163,14 +163,15 @@ class FittedDependencyNetwork(CodedModel):
 
     def _resampled(self, random: np.random.Generator) -> "FittedDependencyNetwork":
         """The network of a bootstrap sample of these rows: joint normal distributions are fitted again, forests and
-        neighbourhoods weight their rows by how often they were drawn.
+        neighbourhoods weight their rows by how often they were drawn; patterns of few known columns have none apart.
         """
         n = len(self.rows)
         counts = random.multinomial(n, np.full(n, 1 / n))
         conditionals = tuple(each.resampled(counts) for each in self.conditionals)
-        return replace(self, laws=laws_of(self.rows, counts, self.laws[0].products), conditionals=conditionals)
+        laws = laws_of(self.rows, counts, self.laws[0].products)
+        return replace(self, laws=laws, conditionals=conditionals, few_apart=False)
 
-    def _shares(self, name: Hashable, numbers: np.ndarray, few_apart: bool = False) -> np.ndarray:
+    def _shares(self, name: Hashable, numbers: np.ndarray) -> np.ndarray:
         """Probabilities of the bins of a number, or of labels, (m, ...), from rows in which it is hidden."""
         place, found = self.table.place(name), []
         conditional = self.conditionals[place]
@@ -178,7 +179,8 @@ class FittedDependencyNetwork(CodedModel):
         for part in slices(len(asked), ROWS_AT_ONCE):
             rows = self.scale(asked[part])
             rows[:, conditional.block] = np.nan
-            found.append(self._shares_by_pattern(place, rows) if few_apart else conditional.shares(self.laws, rows))
+            apart = self.few_apart
+            found.append(self._shares_by_pattern(place, rows) if apart else conditional.shares(self.laws, rows))
         return np.concatenate(found)[: len(numbers)]
 
     def _shares_by_pattern(self, place: int, rows: np.ndarray) -> np.ndarray:
@@ -207,8 +209,8 @@ class FittedDependencyNetwork(CodedModel):
     def _few(self) -> dict[tuple[int, bytes], ColumnConditional | TwoPart]:
         return {}
 
-    def _belief(self, name: Hashable, numbers: np.ndarray, few_apart: bool = False) -> Any:
-        column, shares = self.table.columns[name], self._shares(name, numbers, few_apart)
+    def _belief(self, name: Hashable, numbers: np.ndarray) -> Any:
+        column, shares = self.table.columns[name], self._shares(name, numbers)
         if column.labels is not None:
             return column.label_belief(shares)
         thresholds: Any = self.conditionals[self.table.place(name)].thresholds
