@@ -1,5 +1,6 @@
 """Which rows are exchangeable under the null hypothesis: permutations of labels, orders or signs, and weights."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -9,11 +10,17 @@ from scipy.sparse import csr_array
 from scipy.special import gammaln
 
 from meanmap.core.errors import InputError
+from meanmap.core.points import slices
 
 __all__ = ["Exchange"]
 
 # With fewer distinct exchanges than this no p-value is below 0.05.
 FEW = 20
+# More units than this are permuted in groups, about this many in all, and at least this many of each sample in a
+# stratum: permutations of so many have the null distribution of single units up to noise.
+MOST_UNITS, ENOUGH, LEAST = 10_000, 5000, 250
+# The number of rows whose values are computed at once, before they are summed over units.
+ROWS = 4096
 
 
 @dataclass(frozen=True)
@@ -89,7 +96,31 @@ class Exchange:
             raise InputError(
                 "a unit of the Exchange has rows of two samples: give the rows of each unit to one of them."
             )
-        return labels
+        return labels.astype(np.min_scalar_type(int(labels.max())))  # permutations repeat them a thousand times
+
+    def bundled(self, groups: np.ndarray, generator: np.random.Generator) -> "Exchange":
+        """The design in which very many units are exchanged in random bundles; the same design if they are few.
+
+        A bundle has units of one sample and stratum. All bundles of a stratum have the same number of units, so they
+        are exchangeable as units are (the few units that are left over form a stratum of their own), and permutations
+        stay exact. Designs of a user's own class stay as they are.
+        """
+        labels = self.of_units(groups)
+        if len(labels) <= MOST_UNITS or type(self) is not Exchange:
+            return self
+        cells = np.unique(np.stack([self.strata_of_units, labels]), axis=1, return_inverse=True)
+        of_unit, counts = cells[1].ravel(), np.bincount(cells[1].ravel())
+        least = np.full(int(self.strata_of_units.max()) + 1, len(labels) // ENOUGH)
+        np.minimum.at(least, cells[0][0], counts // LEAST)
+        size = np.maximum(least, 1)[cells[0][0]]
+        order = np.lexsort((generator.random(len(labels)), of_unit))
+        rank = np.empty(len(labels), int)
+        rank[order] = np.arange(len(labels)) - (np.cumsum(counts) - counts)[of_unit[order]]
+        full = rank < (counts // size * size)[of_unit]
+        place = np.where(full, rank // size[of_unit], rank)
+        bundles = np.unique(np.stack([of_unit, full, place]), axis=1, return_inverse=True)[1].ravel()
+        strata = np.unique(2 * self.strata_of_units + ~full, return_inverse=True)[1]
+        return Exchange(strata[self.units], bundles[self.units], self.weights)
 
     def centred(self, values: np.ndarray) -> np.ndarray:
         """Rows of `values` minus the weighted mean of their stratum."""
@@ -98,7 +129,29 @@ class Exchange:
 
     def collapsed(self, values: np.ndarray) -> np.ndarray:
         """The weighted sum over each unit, of rows minus the mean of their stratum."""
-        return self._sums(self.units, self.centred(values))
+        return self._around_strata(self._sums(self.units, values))
+
+    def collapsed_in_parts(self, values: Callable[[np.ndarray], np.ndarray]) -> np.ndarray:
+        """`collapsed` for `values` of some rows at a time: no memory beyond that of units."""
+        order, found = np.argsort(self.units, kind="stable"), np.zeros((0, 0))
+        for part in slices(len(order), ROWS):
+            here = values(order[part])
+            if not part.start:
+                found = np.zeros((len(self.first_rows), here.shape[1]))
+            at = self.units[order[part]]
+            sums = csr_array((self.weights[order[part]], (at - at[0], np.arange(len(at)))))
+            found[at[0] : at[-1] + 1] += sums @ here
+        return self._around_strata(found)
+
+    def _around_strata(self, sums: np.ndarray) -> np.ndarray:
+        """Weighted sums of units, minus their weight times the mean of their stratum."""
+        at = self.strata_of_units, np.arange(len(sums))
+        shape = int(self.strata.max()) + 1, len(sums)
+        masses = csr_array((self.masses, at), shape=shape).sum(axis=1)
+        means = (csr_array((np.ones(len(sums)), at), shape=shape) @ sums) / np.maximum(masses, np.finfo(float).tiny)[
+            :, None
+        ]
+        return sums - self.masses[:, None] * means[self.strata_of_units]
 
     def _sums(self, places: np.ndarray, values: np.ndarray) -> np.ndarray:
         at = places, np.arange(len(places))

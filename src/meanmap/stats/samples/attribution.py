@@ -91,7 +91,9 @@ def _tested_under(
 
     Products of columns are left out, since their standard errors in each draw are those of independent rows.
     """
-    labels = design.of_units(np.repeat(np.arange(len(sizes)), sizes))
+    groups = np.repeat(np.arange(len(sizes)), sizes)
+    design = design.bundled(groups, generator)
+    labels = design.of_units(groups)
     forms = exchanged_forms(design.labels(labels, n_permutations, generator), design)
     return _smallest_first(scores, _of_ranks(scores, forms))
 

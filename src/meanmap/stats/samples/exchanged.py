@@ -8,6 +8,7 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from meanmap.core.door import Door
+from meanmap.core.points import rows, slices
 from meanmap.features.base import transformed
 from meanmap.kernels.gram import gram_matrix
 from meanmap.stats.designs.exchanges import Exchange
@@ -15,7 +16,7 @@ from meanmap.stats.permutations import BLOCK, SINGLE, SQUARED, Permuted
 from meanmap.stats.samples.feature_statistics import LANDMARKS, landmark_features
 from meanmap.stats.samples.samples import Outcome, Samples, exact_test
 from meanmap.stats.samples.scores import Scores
-from meanmap.stats.samples.units import Forms, Units
+from meanmap.stats.samples.units import Forms
 from meanmap.stats.settings import WHOLE
 
 __all__ = ["design_test"]
@@ -28,8 +29,9 @@ def design_test(
 
     Full Gram matrices are used up to 3000 rows in all; beyond, features of 512 landmarks from the pooled sample.
     """
+    doubts = design.doubts_of_labels(design.of_units(samples.groups))
+    design = design.bundled(samples.groups, generator)
     labels = design.of_units(samples.groups)
-    doubts = design.doubts_of_labels(labels)
     exchanged = design.labels(labels, n_draws, generator)
     spreads = _spreads(samples, design, exchanged, generator, door)
 
@@ -72,14 +74,17 @@ def _exchanged_spread(
     masses = csr_array((design.masses, (strata, units)))
     total = np.maximum(masses.sum(axis=1), np.finfo(float).tiny)
     for g in range(1 if k == 2 else k):
-        z = (labels == g).astype(np.float32)
-        squares = np.concatenate([forms(z[start : start + BLOCK]) for start in range(0, len(z), BLOCK)])
-        held = (masses @ z.T).T
+        squares, held = [], []
+        for part in slices(len(labels), BLOCK):
+            z = (labels[part] == g).astype(np.float32)
+            squares.append(forms(z))
+            held.append((masses @ z.T).T)
         # The masses of groups differ between draws if units differ in mass.
-        size = np.sum(held * (total - held) / total, axis=1) ** 2 if k == 2 else held.sum(axis=1)
+        mass = np.concatenate(held)
+        size = np.sum(mass * (total - mass) / total, axis=1) ** 2 if k == 2 else mass.sum(axis=1)
         positive = size > 0
         share = np.divide(1.0, size, where=positive, out=np.zeros(len(size)))
-        values = values + (squares.T * share).T
+        values = values + (np.concatenate(squares).T * share).T
         least = min(least, float(size[positive].min(initial=np.inf)))
     return Permuted(values, rounding / least)
 
@@ -102,10 +107,11 @@ def _spreads(
             )
         return
     features = landmark_features(samples.kernels, samples.pooled, LANDMARKS, generator, door, np.float64)
-    maps = (transformed(member, samples.pooled) for member in features.members)
-    alone = Units.of_rows(samples.sizes)
-    for values in maps if scores is None else chain(maps, [scores.features_of_pairs(generator, alone)]):
-        phi = design.collapsed(values).astype(np.float32)
+    maps: Any = (
+        lambda chosen, member=member: transformed(member, rows(samples.pooled, chosen)) for member in features.members
+    )
+    for values in maps if scores is None else chain(maps, [scores.random_pairs(generator)]):
+        phi = design.collapsed_in_parts(values).astype(np.float32)
         rounding = SQUARED * float(np.sum(phi.astype(float) ** 2))
         yield _exchanged_spread(
             lambda z, f=phi: np.square(z @ f).sum(axis=1, dtype=np.float64), rounding, labels, design

@@ -1,6 +1,6 @@
 """Scores of the ranks in each column, which detect a difference in one column of many."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from types import ModuleType
 from typing import Any
@@ -156,11 +156,20 @@ class Scores:
         They are combinations of products of two scores. If there are fewer products than features, products are summed
         first.
         """
-        c = self.main.shape[1]
-        first, second = generator.choice([-1.0, 1.0], (2, c, QUADRATIC)) / np.sqrt(c * np.sqrt(QUADRATIC))
+        first, second = self._drawn(generator)
         if self._apart(units):
             return units.means((self.main @ first) * (self.main @ second))
-        return units.means(self._products) @ (first[:, None, :] * second[None, :, :]).reshape(c * c, -1)
+        return units.means(self._products) @ (first[:, None, :] * second[None, :, :]).reshape(-1, QUADRATIC)
+
+    def random_pairs(self, generator: np.random.Generator) -> Callable[[np.ndarray], np.ndarray]:
+        """`features_of_pairs` of some rows at a time."""
+        first, second = self._drawn(generator)
+        return lambda rows: (self.main[rows] @ first) * (self.main[rows] @ second)
+
+    def _drawn(self, generator: np.random.Generator) -> np.ndarray:
+        """Random signs of two combinations of scores for each feature of pairs, (2, c, 512)."""
+        c = self.main.shape[1]
+        return generator.choice([-1.0, 1.0], (2, c, QUADRATIC)) / np.sqrt(c * np.sqrt(QUADRATIC))
 
     def pairs(self, generator: np.random.Generator, units: Units) -> Centred:
         """The Gram matrix of pairs; with many points, from random features of their units."""
