@@ -13,11 +13,11 @@ from meanmap.features.base import transformed
 from meanmap.kernels.gram import gram_matrix
 from meanmap.stats.designs.exchanges import Exchange
 from meanmap.stats.permutations import BLOCK, SINGLE, SQUARED, Permuted
-from meanmap.stats.samples.feature_statistics import LANDMARKS, landmark_features
+from meanmap.stats.samples.feature_statistics import FEWER_LANDMARKS, LANDMARKS, landmark_features
 from meanmap.stats.samples.samples import Outcome, Samples, exact_test
 from meanmap.stats.samples.scores import Scores
 from meanmap.stats.samples.units import Forms
-from meanmap.stats.settings import WHOLE
+from meanmap.stats.settings import PERMUTED, WHOLE
 
 __all__ = ["design_test"]
 
@@ -27,7 +27,8 @@ def design_test(
 ) -> tuple[Outcome, tuple[str, ...]]:
     """The fused statistic of samples under the permutations of a design, and notes.
 
-    Full Gram matrices are used up to 3000 rows in all; beyond, features of 512 landmarks from the pooled sample.
+    Full Gram matrices are used up to 3000 rows in all; beyond, features of 512 landmarks from the pooled sample,
+    and with more than 20,000 rows of as many as for limiting null distributions.
     """
     doubts = design.doubts_of_labels(design.of_units(samples.groups))
     design = design.bundled(samples.groups, generator)
@@ -106,7 +107,8 @@ def _spreads(
                 design,
             )
         return
-    features = landmark_features(samples.kernels, samples.pooled, LANDMARKS, generator, door, np.float64)
+    number = LANDMARKS if sum(samples.sizes) <= PERMUTED else FEWER_LANDMARKS[len(samples.kernels) > 1]
+    features = landmark_features(samples.kernels, samples.pooled, number, generator, door, np.float64)
     maps: Any = (
         lambda chosen, member=member: transformed(member, rows(samples.pooled, chosen)) for member in features.members
     )

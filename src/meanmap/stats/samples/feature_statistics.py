@@ -24,6 +24,7 @@ from meanmap.stats.samples.samples import Outcome, Samples
 from meanmap.stats.samples.units import Units
 
 __all__ = [
+    "FEWER_LANDMARKS",
     "LANDMARKS",
     "centred_features",
     "feature_map",

@@ -118,9 +118,9 @@ def two_sample_test(
     statistic : {"auto", "unbiased", "biased", "features", "block", "linear"}
         "unbiased" and "biased" use full Gram matrices, without or with their diagonals; O((n + m)²). "features"
         compares means of Nyström features on landmarks drawn from the pooled sample, O(n + m): 512 landmarks, or 256
-        with a limiting null distribution (64 for each of several kernels). "block" and "linear" are means over blocks
-        of √n or 2 pairs, with one kernel; they have the least power (Zaremba et al. 2013; Gretton et al. 2012, section
-        6). "auto" is "unbiased" up to 3000 points in all, then "features".
+        with a limiting null distribution or more than 20,000 rows (64 for each of several kernels). "block" and
+        "linear" are means over blocks of √n or 2 pairs, with one kernel; they have the least power (Zaremba et al.
+        2013; Gretton et al. 2012, section 6). "auto" is "unbiased" up to 3000 points in all, then "features".
     null : {"auto", "permutation", "wild", "gamma", "spectral", "normal"}
         "permutation" and, for pairs (n = m), "wild" (random signs) keep the level exactly at every sample size. The
         others use the limiting distribution: weighted chi-squares ("spectral") or their gamma fit for "biased",
@@ -143,7 +143,8 @@ def two_sample_test(
     1000 points, and more than 250 in both samples, rows are permuted in 1000 random units, and the unbiased statistics
     leave out pairs within units. The test stays exact, and permutations cost no more than for 1000 points. With
     `within`, `clusters` or `weights` the statistic is the squared norm of the mean difference within strata, minus its
-    mean over all permutations. If several kernels are fused, each is scaled by its spread over these. Unless the kernel
+    mean over all permutations; more than 10,000 rows or clusters are permuted in random groups, each of equally many of
+    one sample and stratum. If several kernels are fused, each is scaled by its spread over these. Unless the kernel
     is given, numbers are first centred within strata, so for pairs the differences are tested.
 
     Examples
