@@ -8,10 +8,11 @@ pytest.importorskip("formulae")
 from meanmap.ep.linear import fit
 from meanmap.ep.linear.block import Block
 from meanmap.ep.linear.family import Observed
+from meanmap.ep.linear.grouped import integrates_groups
 from meanmap.ep.linear.likelihoods import FAMILIES
 from meanmap.ep.linear.predictor import Predictor, Prior
 from meanmap.ep.linear.sites import settle
-from meanmap.ep.linear.weights import affordable, integrates_groups, pareto_shape, weighted
+from meanmap.ep.linear.weights import affordable, pareto_shape, weighted
 
 NONE = np.zeros(0)
 BERNOULLI = FAMILIES["bernoulli", "logit"]

@@ -34,10 +34,10 @@ _SCATTER, _DRAWS, _NO_PARAMETERS = 1.3, 199, np.zeros(0)
 _CURVES, _BEYOND, _STRAIGHT = ("bs(", "poly(", "I("), 0.5, 3.0
 
 
-def doubts(formula: Formula, predictor: Predictor, noisy: bool) -> list[str]:
+def doubts(formula: Formula, predictor: Predictor, noisy: bool, single: bool = False) -> list[str]:
     """Notes on collinear columns, on factors with one group or one row per group, and on numbers given as text.
 
-    `noisy` says whether the response has residual noise (sigma).
+    `noisy` says whether the response has residual noise (sigma), and `single` whether it is one label in each row.
     """
     found = []
     if formula.names:
@@ -56,8 +56,8 @@ def doubts(formula: Formula, predictor: Predictor, noisy: bool) -> list[str]:
     for group in formula.rows.groups:
         if len(group.levels) == 1:
             found.append(f"{group.name!r} has one group, so the data do not show how groups differ")
-        elif noisy and len(group.levels) == len(group.index):
-            found += [_one_row_each(group.name)] if "Intercept" in group.labels else []
+        elif (noisy or single) and len(group.levels) == len(group.index):
+            found += [_one_row_each(group.name, single)] if "Intercept" in group.labels else []
         else:
             found += _in_shared(formula, group)
     for name, levels in formula.unused.items():
@@ -161,7 +161,12 @@ def _in_shared(formula: Formula, group: Groups) -> list[str]:
     return found
 
 
-def _one_row_each(name: str) -> str:
+def _one_row_each(name: str, single: bool) -> str:
+    if single:
+        return (
+            f"each group of {name!r} has one row, and one label does not show how groups differ: "
+            f"sd(Intercept | {name}) is that of the prior, and coefficients grow with it"
+        )
     return (
         f"each group of {name!r} has one row: the data identify only sd(Intercept | {name})² + sigma², and the priors "
         "decide how much of it belongs to each"

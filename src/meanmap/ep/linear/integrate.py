@@ -83,12 +83,14 @@ def integrate(problem: Problem, begin: np.ndarray) -> tuple[Integrated, float, C
             problem.near_0 = _near_0(problem, mode, best, values[0])
     phis = chart.joined(np.array([psi for psi, _, _ in laid.values()]))
     places = [(phi, weight, height) for phi, (_, weight, height) in zip(phis, laid.values(), strict=True)]
-    heights = np.array([height.value + log_weight for _, log_weight, height in places])
+    plain = np.array([height.value + log_weight for _, log_weight, height in places])
+    heights = plain.copy()
     if drawn and not problem.family.exact:
         heights += _corrections(problem, phis, [place[2] for place in places], heights)
     else:
         for at in np.flatnonzero(heights > heights.max() - _CORRECTED):
             heights[at] += problem.correction(places[at][0], places[at][2].settled)
+    problem.moved = _moved(phis[:, problem.components.logs_of_sds], plain, heights)
     top = float(heights.max())
     shares = np.exp(heights - top)
     log_evidence = top + float(np.log(shares.sum()) + np.linalg.slogdet(axes)[1]) + chart.log_volume
@@ -116,6 +118,20 @@ def _corrections(problem: Problem, phis: np.ndarray, runs: list[Height], heights
     columns = np.concatenate([np.ones((len(phis), 1)), standard, standard**2], axis=1)
     solved = np.linalg.lstsq(columns[chosen], found)[0]
     return np.clip(columns @ solved, found.min(), found.max())
+
+
+def _moved(values: np.ndarray, before: np.ndarray, after: np.ndarray) -> np.ndarray:
+    """By how many standard deviations corrected heights of nodes move the mean of each column."""
+    (first, spread), (second, new) = (_moments(values, heights) for heights in (before, after))
+    return (second - first) / np.maximum(np.sqrt((spread + new) / 2), np.finfo(float).tiny)
+
+
+def _moments(values: np.ndarray, heights: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Mean and variance of each column, from log probabilities of its rows."""
+    shares = np.exp(heights - heights.max())
+    shares /= shares.sum()
+    mean = shares @ values
+    return mean, shares @ (values - mean) ** 2
 
 
 def _kept(shares: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -1,7 +1,7 @@
 """The posterior of components at given values: the evidence of a run, its gradient, and corrections by draws."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property, partial
 from typing import NamedTuple
 
@@ -10,8 +10,9 @@ import numpy as np
 from meanmap.ep.linear.components import Components
 from meanmap.ep.linear.coordinates import Coordinates
 from meanmap.ep.linear.family import Family, Observed
+from meanmap.ep.linear.grouped import Regrouped, regrouped
 from meanmap.ep.linear.predictor import Predictor
-from meanmap.ep.linear.sites import Settled, settle
+from meanmap.ep.linear.sites import Predictors, Settled, settle
 from meanmap.ep.linear.stacked import Stack
 from meanmap.ep.linear.weights import affordable, weighted
 
@@ -63,6 +64,8 @@ class Problem:
     elsewhere: float = 0.0
     # If there is a design in place of a lattice, the standard deviations of effects that may be 0.
     near_0: tuple[int, ...] = ()
+    # By how many of its standard deviations weighted draws move the log of each standard deviation of effects.
+    moved: np.ndarray = field(default_factory=lambda: np.zeros(0))
     # If nodes are weighted draws, how many equally weighted ones they are worth.
     worth: float = np.inf
 
@@ -114,18 +117,26 @@ class Problem:
                 break
         return found
 
-    def gradient(self, phi: np.ndarray, settled: Settled) -> np.ndarray:
+    def gradient(self, phi: np.ndarray, settled: Settled, better: Regrouped | None = None) -> np.ndarray:
         """The gradient of the log evidence of a converged run; sites contribute nothing, since the evidence is
-        stationary in them.
+        stationary in them. Where groups were integrated, exact moments replace those given the shared effects.
         """
-        by, prior = [], settled.joint.prior
+        joint = settled.joint if better is None else better.settled.joint
+        by, prior = [], joint.prior
         for at in range(len(self.components.fixed), len(prior.covariances)):
             covariance, precision, size = prior.covariances[at], prior.precisions[at], self.predictor.blocks[at].size
-            by.append(precision @ (settled.joint.second_moment(at) - size * covariance) @ precision / 2)
+            second = joint.second_moment(at)
+            if better is not None and at == joint.order[0]:
+                second = second + better.second
+            by.append(precision @ (second - size * covariance) @ precision / 2)
         gradient = self.components.chain(phi, by)
         count = len(self.components.parameters)
         if count:
-            gradient[len(phi) - count :] = self._by_parameters(phi, settled)
+            found = self._by_parameters(phi, settled if better is None else better.settled)
+            if better is not None:
+                given = better.settled.given_shared()
+                found += better.by_parameters - self._by_tilts(phi, given)
+            gradient[len(phi) - count :] = found
         return gradient
 
     def _by_parameters(self, phi: np.ndarray, settled: Settled) -> np.ndarray:
@@ -137,11 +148,16 @@ class Problem:
             slopes = self.family.weighted_slopes(self.observed, settled.means, parameters)
             traces = [np.trace(q @ joint.total_covariance(at)) for at, q in enumerate(joint.prior.precisions)]
             return np.array([float(each.sum()) + self.predictor.total - sum(traces) for each in slopes])
+        return self._by_tilts(phi, settled.taken(slice(None)))
+
+    def _by_tilts(self, phi: np.ndarray, known: Predictors) -> np.ndarray:
+        """Expected slopes of the log likelihood by parameters, row by row."""
+        parameters = self.components.likelihood(phi)
         total, step = np.zeros(len(parameters)), 8192
         for at in range(0, self.predictor.rows, step):
             rows = slice(at, at + step)
             observed = self.observed.taken(rows)
-            eta, log_mass = settled.taken(rows).log_tilt(self.family, observed, parameters)
+            eta, log_mass = known.taken(rows).log_tilt(self.family, observed, parameters)
             mass = np.exp(log_mass - log_mass.max(0))
             mass /= mass.sum(0)
             slopes = self.family.weighted_slopes(observed, eta, parameters)
@@ -164,7 +180,9 @@ class Problem:
         if settled is None:
             return Height(-np.inf, np.zeros(len(phi)), None)
         log_prior, slope = self.components.log_density(phi)
-        gradient = self.gradient(phi, settled) + slope if sloped else np.zeros(len(phi))
+        better = regrouped(settled, self.family, self.observed, self.components.likelihood(phi))
+        gradient = self.gradient(phi, settled, better) + slope if sloped else np.zeros(len(phi))
+        settled = settled if better is None else better.settled
         return Height(settled.log_evidence + float(log_prior), gradient, settled)
 
     def heights(self, phis: np.ndarray, starts: Sequence[Settled | None], sloped: bool = True) -> list[Height]:

@@ -168,7 +168,13 @@ class _Rows:
         means = (s.means + _PLACES[:, None] * slope).ravel()
         given = Predictors(means, left[many], s.weights[many], s.shifts[many])
         gains = given.tilted(self.family, self.observed.taken(many), self.parameters).gains
-        return gains.reshape(len(_PLACES), -1).sum(1)
+        found = gains.reshape(len(_PLACES), -1).sum(1)
+        if s.shared is None:
+            return found
+        # The site on shared effects has what rows together say of mean and variance.
+        root = np.exp(-(_PLACES**2) / 4)
+        powers = _PLACES[:, None] ** np.arange(3)
+        return found - powers @ np.linalg.lstsq(root[:, None] * powers, root * found)[0]
 
 
 def _moved(

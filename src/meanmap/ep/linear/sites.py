@@ -13,7 +13,7 @@ from meanmap.ep.linear.family import Family, Observed
 from meanmap.ep.linear.joint import Joint
 from meanmap.ep.linear.predictor import Predictor, Prior
 
-__all__ = ["Predictors", "Settled", "Tilted", "settle"]
+__all__ = ["Predictors", "Settled", "SharedSite", "Tilted", "settle"]
 
 # Quadrature rules around the belief of each predictor, in its standard deviations; the first that is accurate enough is
 # used. The trapezium rule is the last. A belief may be a third as wide as the cavity (a count of 0, a label), whose
@@ -129,6 +129,15 @@ class Tilted(NamedTuple):
     thirds: np.ndarray
 
 
+class SharedSite(NamedTuple):
+    """A site exp(shifts · β − β · weights β / 2 + log_factor) on shared effects, part of the prior of the belief."""
+
+    block: int
+    weights: np.ndarray
+    shifts: np.ndarray
+    log_factor: float
+
+
 @dataclass(frozen=True)
 class Settled:
     """Converged sites, and the resulting belief.
@@ -144,6 +153,12 @@ class Settled:
     log_evidence : number
     gains : (n,) array
         log E[likelihood / site] under the belief.
+    thirds : (n,) array or None
+        Third central moments of the tilted predictors; None if the sites are the likelihood.
+    shared : SharedSite or None
+        Where groups were integrated after the last sweep.
+    rule : (int, bool) or None
+        The rule by which they were, and whether it is accurate.
     """
 
     means: np.ndarray
@@ -155,11 +170,20 @@ class Settled:
     sweeps: int
     moved: float
     converged: bool
+    thirds: np.ndarray | None = None
+    shared: SharedSite | None = None
+    rule: tuple[int, bool] | None = None
 
     @property
     def variances(self) -> np.ndarray:
         """Variances of the beliefs about the predictors."""
         return self.joint.of_rows
+
+    def given_shared(self) -> Predictors:
+        """Beliefs and sites given the mean of all effects but those of the largest factor."""
+        first, inverse = self.joint.first, self.joint.inverse
+        variances = (np.einsum("nab,nb->na", inverse[first.index], first.design) ** 2).sum(1)
+        return Predictors(self.means, variances, self.weights, self.shifts)
 
     def taken(self, rows: np.ndarray | slice) -> Predictors:
         """Beliefs and sites of some rows."""
@@ -204,7 +228,7 @@ def settle(
         if not (np.isfinite(means).all() and (variances > 0).all()):
             raise np.linalg.LinAlgError("the joint belief is not positive")
         known = Predictors(means, variances, weights, shifts)
-        gains, tilted_means, tilted_variances, _ = known.tilted(family, observed, parameters)
+        gains, tilted_means, tilted_variances, thirds = known.tilted(family, observed, parameters)
         left = np.stack([(tilted_means - means) / np.sqrt(variances), tilted_variances / variances - 1])
         moved = float(np.abs(left).max(initial=0))
         # Together the rows move a combination by at most the sum of their moves; after a sweep the bound is sharper.
@@ -232,7 +256,7 @@ def settle(
         pushed, earlier = share * (step_shifts - step_weights * means), means
         weights, shifts = weights + share * step_weights, shifts + share * step_shifts
     log_evidence = joint.log_normaliser - prior.log_normaliser(sizes) + float(gains.sum())
-    return Settled(means, weights, shifts, joint, log_evidence, gains, sweep, moved, settled)
+    return Settled(means, weights, shifts, joint, log_evidence, gains, sweep, moved, settled, thirds)
 
 
 def _share(share: float, before: np.ndarray, left: np.ndarray, longest: float) -> float:

@@ -1,18 +1,16 @@
 """Importance weights of draws from the joint Gaussian, which show how far the exact posterior is from it."""
 
 from dataclasses import dataclass
-from functools import cache
 
 import numpy as np
 from scipy import sparse
 
 from meanmap.ep.linear.family import Family, Observed
+from meanmap.ep.linear.grouped import Groups, integrates_groups, rule_nodes
 from meanmap.ep.linear.sites import Settled
 
-__all__ = ["Weighted", "affordable", "integrates_groups", "pareto_shape", "weighted"]
+__all__ = ["Weighted", "affordable", "pareto_shape", "weighted"]
 
-# Nodes of the Gauss-Hermite rule in each dimension, by the number of effects of a group.
-_NODES = {1: 9, 2: 7, 3: 4}
 # Evaluations of the likelihood held in memory at once.
 _PIECE = 2_000_000
 
@@ -45,23 +43,16 @@ class Weighted:
 
 def affordable(settled: Settled, evaluations: int, least: int, most: int) -> int:
     """An even number of draws, between two bounds, that take about this many evaluations of the likelihood."""
-    block = settled.joint.first
-    inner = _NODES[block.width] ** block.width if integrates_groups(settled) else 1
+    inner = rule_nodes(settled.joint.first.width) if integrates_groups(settled) else 1
     return 2 * int(np.clip(evaluations / (len(settled.means) * inner * 2), least // 2, most // 2))
-
-
-def integrates_groups(settled: Settled) -> bool:
-    """Whether the effects of the largest factor are integrated given the others, and only those are drawn."""
-    first = settled.joint.first
-    return first.width in _NODES and first.size > 1
 
 
 def weighted(settled: Settled, family: Family, observed: Observed, parameters: np.ndarray, draws: int) -> Weighted:
     """Weighted antithetic draws, from the same random numbers for each belief of a model so that they can be compared.
 
-    The effects of the eliminated factor are integrated given the draw of all others by the Gauss-Hermite rule, group by
-    group: the weights are those of the marginal distribution of the others, whose dimension is small however many
-    groups there are.
+    The effects of the eliminated factor are integrated given the draw of all others by quadrature, group by group: the
+    weights are those of the marginal distribution of the others, whose dimension is small however many groups there
+    are.
     """
     joint = settled.joint
     predictor, order, middle = joint.predictor, joint.order, joint.predictor.split(joint.mean)
@@ -85,34 +76,28 @@ def weighted(settled: Settled, family: Family, observed: Observed, parameters: n
         parts[at] = rest[start : start + block.total] + middle[at].reshape(-1, 1)
         start += block.total
     if inside:
-        nodes, masses = _rule(first.width)
+        nodes, log_masses = Groups(settled, family, observed, parameters).nodes()
         reach = np.einsum("gba,mb->mga", joint.inverse, nodes)
         around = np.stack([first.times(each) for each in reach], axis=1)
         ones = np.ones(predictor.rows)
         by_group = sparse.csr_array((ones, (first.index, np.arange(predictor.rows))), (first.size, predictor.rows))
     else:
-        masses, around, by_group = np.ones(1), np.zeros((predictor.rows, 1)), None
-    logs, step = [], max(1, _PIECE // (predictor.rows * len(masses)))
+        log_masses, around, by_group = np.zeros(1), np.zeros((predictor.rows, 1)), None
+    logs, step = [], max(1, _PIECE // (predictor.rows * len(log_masses)))
     for begin in range(0, draws, step):
         piece = slice(begin, begin + step)
         eta = sum((block.matrix @ parts[at][:, piece] for at, block in enumerate(predictor.blocks)), np.zeros(()))
         found = excess((eta[:, :, None] + around[:, None, :]).reshape(predictor.rows, -1))
         found = found.sum(0, keepdims=True) if by_group is None else by_group @ found
-        found = found.reshape(len(found), -1, len(masses)) + np.log(masses)
+        found = found.reshape(len(found), -1, len(log_masses)) + log_masses
         top = found.max(2, keepdims=True)
         logs.append((np.log(np.exp(found - top).sum(2)) + top[:, :, 0]).sum(0))
     shared = [parts[at] for at, block in enumerate(predictor.blocks) if block.size == 1]
-    return Weighted(np.concatenate([*shared, np.zeros((0, draws))]).T, np.concatenate(logs))
-
-
-@cache
-def _rule(width: int) -> tuple[np.ndarray, np.ndarray]:
-    from numpy.polynomial.hermite_e import hermegauss
-
-    x, w = hermegauss(_NODES[width])
-    nodes = np.stack(np.meshgrid(*[x] * width, indexing="ij"), axis=-1).reshape(-1, width)
-    masses = np.prod(np.stack(np.meshgrid(*[w] * width, indexing="ij"), axis=-1).reshape(-1, width), axis=1)
-    return nodes, masses / masses.sum()
+    log_ratios = np.concatenate(logs)
+    if (site := settled.shared) is not None:
+        beta = parts[site.block][: len(site.shifts)]
+        log_ratios -= site.shifts @ beta - (beta * (site.weights @ beta)).sum(0) / 2 + site.log_factor
+    return Weighted(np.concatenate([*shared, np.zeros((0, draws))]).T, log_ratios)
 
 
 def pareto_shape(logs: np.ndarray) -> float:
