@@ -15,7 +15,7 @@ __all__ = ["EXPERIMENT"]
 WARD, MANY = 40, 5
 # Beliefs about coefficients are required to a thousandth of a standard deviation.
 TOLERANCE = 1e-3
-# One operator serves all hospitals, so that they are no repetitions.
+# One operator serves all hospitals, so that they are not repetitions.
 ONE = "hospitals of one run"
 # The effects of covariates on the log infection rate.
 COEFFICIENTS = np.array([0.3, 0.5, -0.4, 0.3])
