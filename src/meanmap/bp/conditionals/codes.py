@@ -1,4 +1,4 @@
-"""Whole numbers that may be codes, and times with weekdays and hours: residuals of the outcome differ among these."""
+"""What smooth effects do not follow: codes, weekdays and hours, steps. Residuals of the outcome differ among these."""
 
 from collections.abc import Hashable, Mapping, Sequence
 
@@ -19,6 +19,8 @@ LEAST_VALUES, DIFFERENT = 5, 1e-4
 # What comes back in times: its seconds, and how often in a period.
 DAY = 86400.0
 CYCLES = {"the weekday": (DAY, 7), "the hour": (DAY / 24, 24)}
+# Numbers with steps or waves are cut into at most so many parts of equal size, of so many rows at least.
+MOST_PARTS, LEAST_IN_PART = 50, 10
 
 
 def notes_of_codes(
@@ -30,7 +32,7 @@ def notes_of_codes(
     outcome: np.ndarray,
 ) -> tuple[str, ...]:
     """Notes on integers among the adjustment variables that predict the outcome (n, 1) better as codes than as numbers,
-    and on times of which the weekday or the hour does.
+    on times of which the weekday or the hour does, and on numbers with steps or waves.
 
     `left` (n,) are residuals of held-out predictions; their means in rows with the same integer, weekday or hour are
     compared by the F test. Not where rows are copies, which have a note of their own: they share their residual, and a
@@ -46,6 +48,11 @@ def notes_of_codes(
         values = column.back(numbers[name][:, 0])
         found, group = np.unique(np.round(values), return_inverse=True)
         whole = np.allclose(values, np.round(values), rtol=0, atol=1e-6)
+        if not whole and _differ(left, _parts(values), unequal=True) < DIFFERENT:
+            notes.append(
+                f"{name!r} counts as a number, whose effects are smooth, but {on!r} varies with it in steps or waves "
+                "that smooth effects do not follow: if you know where they are, cut it there into labels."
+            )
         if whole and len(found) >= LEAST_VALUES and _differ(left, group) < DIFFERENT:
             notes.append(
                 f"{name!r} counts as a number, whose effects are smooth, but {on!r} varies more among its {len(found)} "
@@ -86,14 +93,33 @@ def _cycles(seconds: np.ndarray, name: Hashable, on: Hashable, left: np.ndarray)
     return notes
 
 
-def _differ(left: np.ndarray, group: np.ndarray) -> float:
-    """The p-value of different means of groups; 1 where they have few rows each."""
+def _parts(values: np.ndarray) -> np.ndarray:
+    """The part of each number (n,): as many parts as have enough rows, cut by rank; equal numbers are together."""
+    number = max(min(MOST_PARTS, len(values) // LEAST_IN_PART), 1)
+    place = np.searchsorted(np.sort(values), values)
+    return np.unique(place * number // len(values), return_inverse=True)[1].ravel()
+
+
+def _differ(left: np.ndarray, group: np.ndarray, unequal: bool = False) -> float:
+    """The p-value of different means of groups by the F test; 1 where they have few rows each.
+
+    If spreads may be `unequal`, the larger of this and Welch's (1951), which alone is wrong for long tails.
+    """
     from scipy.special import fdtrc
 
     n, counts, away = len(left), np.bincount(group), left - left.mean()
-    if n < ROWS_TO_COMPARE * len(counts):
-        return 1.0
-    between = float(np.sum(np.bincount(group, away) ** 2 / counts))
-    within = max(float(np.sum(away**2)) - between, np.finfo(float).tiny)
     k = len(counts)
-    return float(fdtrc(k - 1, n - k, between / (k - 1) / (within / (n - k))))
+    if n < ROWS_TO_COMPARE * k or k < 2:
+        return 1.0
+    tiny, means = np.finfo(float).tiny, np.bincount(group, away) / counts
+    between = float(np.sum(counts * means**2))
+    within = max(float(np.sum(away**2)) - between, tiny)
+    p = float(fdtrc(k - 1, n - k, between / (k - 1) / (within / (n - k))))
+    if not unequal or p > DIFFERENT:
+        return p
+    variances = np.bincount(group, (away - means[group]) ** 2) / (counts - 1)
+    weights = counts / np.maximum(variances, tiny * n)
+    shares = weights / weights.sum()
+    doubt = float(np.sum((1 - shares) ** 2 / (counts - 1)))
+    ratio = float(weights @ (means - shares @ means) ** 2) / (k - 1) / (1 + 2 * (k - 2) / (k**2 - 1) * doubt)
+    return max(p, float(fdtrc(k - 1, (k**2 - 1) / (3 * doubt), ratio)))

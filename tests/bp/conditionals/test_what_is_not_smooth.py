@@ -1,4 +1,4 @@
-"""Weekdays and hours that a smooth effect of time leaves out are noted: effects adjusted for the date alone are off."""
+"""What smooth effects leave out is noted, weekdays, hours and steps: effects adjusted for them alone are off."""
 
 import numpy as np
 
@@ -38,3 +38,22 @@ def test_a_weekday_and_an_hour_that_matter_are_noted():
 def test_a_season_alone_is_not():
     """At a p-value of 1e-4 each, 8 tables would have a note once in 300 times."""
     assert not [note for seed in range(8) for note in notes(table(1 + seed, "weekday", 0.0))]
+
+
+def stepped(seed: int, height: float) -> dict[str, np.ndarray]:
+    """A treatment whose effect is 1; it and the outcome go up and down with every unit of z."""
+    rng = np.random.default_rng([16_100_000, seed])
+    z = rng.uniform(0, 10, 800)
+    up = np.floor(z) % 2
+    t = rng.random(800) < 0.5 + 0.3 * height * (up - 0.5)
+    smooth = np.sin(z) + 0.3 * z
+    return {"z": z, "t": np.where(t, "new", "old"), "y": t + 3 * height * up + smooth + rng.normal(size=800)}
+
+
+def test_steps_are_noted_and_smooth_effects_are_not():
+    """At a p-value of 1e-4, 8 tables would have a note once in 1000 times."""
+    network = mm.bp.BayesianNetwork([("z", "t"), ("z", "y"), ("t", "y")])
+    notes = network.effect(stepped(0, 1.0), "y", **ASKED).notes
+    assert any("'y' varies with it in steps or waves" in note for note in notes)
+    for seed in range(8):
+        assert not any("steps" in note for note in network.effect(stepped(1 + seed, 0.0), "y", **ASKED).notes)
