@@ -30,7 +30,7 @@ NAMES = (
 STAND_IN = "9360 papers and 5 topics in place of 143,086 and 367, against rivals that ignore the links"
 ROUNDS = 30  # of label propagation
 ALIKE = "log of how much more often papers that share a topic cite each other"
-CAPTION = "Recall at k of the four methods; bars are standard deviations over splits."
+CAPTION = "Recall at k by method; bars are standard deviations over splits."
 DECODING = (
     "Known papers are evidence through the likelihood operator. The label vector is decoded from the mean of the "
     "projected label under the belief, instead of its unit maximiser."
