@@ -402,7 +402,7 @@ EXPERIMENT = Experiment(
             for how in ("alone", TOGETHER)
         ),
         Claim(
-            "errors that its audits find are at most as large as stated: the root mean square of their ratio is at most "
+            "errors that its audits find are no larger than stated: their root mean square ratio is at most 1",
             "1",
             "library: rms z",
             high=1.0,
