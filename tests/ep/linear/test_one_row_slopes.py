@@ -51,7 +51,7 @@ def test_slopes_of_groups_with_one_row_each(seed):
 
 
 def test_a_lattice_that_ends_too_early_says_so(monkeypatch):
-    monkeypatch.setattr(problem, "_NODES", (60, 60))
+    monkeypatch.setattr(problem, "_NODES", (40, 40))
     report = fit(FORMULA, one_row_each(11)).report
     assert report.status == "converged, but standard deviations may be wrong"
     assert any("tails are cut off, and their intervals may be too narrow" in note for note in report.notes)

@@ -94,19 +94,20 @@ def test_sds_and_correlations_of_labels_by_group(effects):
     sds, ends = exact.std(0), np.quantile(exact, TAILS, axis=0).T
     np.testing.assert_allclose((shown[:, 0] - exact.mean(0)) / sds, 0, atol=0.1)
     np.testing.assert_allclose(shown[:, 1] / sds, 1, atol=0.1)
-    np.testing.assert_allclose((shown[:, 2:] - ends) / sds[:, None], 0, atol=0.2)
+    np.testing.assert_allclose((shown[:, 2:] - ends) / sds[:, None], 0, atol=0.15)
+    # Joint draws were off by up to .3 where the ends of the table were not.
     drawn = found.draws(20_000, rng=0)[NAMES].quantile(TAILS).to_numpy().T
-    np.testing.assert_allclose((drawn - ends) / sds[:, None], 0, atol=0.25)
+    np.testing.assert_allclose((drawn - shown[:, 2:]) / sds[:, None], 0, atol=0.12)
 
 
-SIZES = (5, 3, 2, 2, 2)
+SIZES = (5, 3, 2, 2)
 
 
-def nested_table():
-    """Four nested factors of which two do not differ, two rows each."""
+def nested_table(each):
+    """Four nested factors of which two do not differ, and `each` rows in the smallest groups."""
     rng = np.random.default_rng(8)
-    a, b, c, d, _ = (part.ravel() for part in np.meshgrid(*map(np.arange, SIZES), indexing="ij"))
-    sizes = np.cumprod(SIZES[:4])
+    a, b, c, d, _ = (part.ravel() for part in np.meshgrid(*map(np.arange, (*SIZES, each)), indexing="ij"))
+    sizes = np.cumprod(SIZES)
     codes = [np.arange(len(a)) // (len(a) // size) for size in sizes]
     effects = (1.0, 0.0, 0.7, 0.05)
     y = sum(sd * rng.normal(size=size)[code] for sd, size, code in zip(effects, sizes, codes, strict=True))
@@ -115,12 +116,12 @@ def nested_table():
 
 def by_chains_nested(table):
     """Draws of the five sds: sums of squares of a balanced layout are independent."""
-    rng, unit = np.random.default_rng(0), table["y"].std()
-    cells = ((table["y"] - table["y"].mean()) / unit).reshape(SIZES)
-    free, squares, rows = [], [], np.cumprod(SIZES[::-1])[::-1]
+    rng, unit, sizes = np.random.default_rng(0), table["y"].std(), (*SIZES, len(table["y"]) // np.prod(SIZES))
+    cells = ((table["y"] - table["y"].mean()) / unit).reshape(sizes)
+    free, squares, rows = [], [], np.cumprod(sizes[::-1])[::-1]
     outer, before = cells.mean(), 1
     for level in range(1, 6):
-        inner, count = cells.mean(tuple(range(level, 5)), keepdims=True), np.prod(SIZES[:level])
+        inner, count = cells.mean(tuple(range(level, 5)), keepdims=True), np.prod(sizes[:level])
         squares.append(cells.size / count * ((inner - outer) ** 2).sum())
         free.append(count - before)
         outer, before = inner, count
@@ -139,8 +140,10 @@ def by_chains_nested(table):
     return unit * np.exp(chains(log_density, 0.1 * rng.normal(size=(400, 5)) - 0.7, 4000, rng))
 
 
-def test_five_nested_components_of_which_some_may_be_0():
-    table = nested_table()
+@pytest.mark.parametrize("each", [2, 500])
+def test_five_nested_components_of_which_some_may_be_0(each):
+    """With more than 20,000 rows ends were off by up to a standard deviation, with a note: a design replaced draws."""
+    table = nested_table(each)
     found = fit("y ~ 1 + (1 | a/b/c/d)", table)
     assert found.report.status == "converged"
     exact = by_chains_nested(table)
@@ -155,7 +158,7 @@ class _Skewed:
 
     worth = np.inf
 
-    family, predictor = SimpleNamespace(exact=True), SimpleNamespace(rows=100)
+    family, stack, size = SimpleNamespace(exact=True), True, 100
     components = SimpleNamespace(logs_of_sds=np.zeros(0, int))
 
     def __init__(self, size, shape):

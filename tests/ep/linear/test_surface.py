@@ -99,7 +99,7 @@ def test_intervals_of_components_beside_numerical_integration(spread, depth, mon
 
 def test_more_than_four_components_are_noted_where_a_design_misses_them(monkeypatch):
     """Standard deviations near 0 were off by one of theirs, and intervals of sigma ended at -1.3 and +3.2 of its."""
-    monkeypatch.setattr(sampled, "_ROWS", (100, 100))
+    monkeypatch.setattr(sampled, "_SIZE", (100, 100, 100))
     rng = np.random.default_rng(3)
     g, k = rng.integers(0, 12, 240), rng.integers(0, 3, 240)
     table = {"y": rng.normal(size=12)[g] + rng.normal(size=240), "g": g, "k": np.array(list("abc"))[k]}

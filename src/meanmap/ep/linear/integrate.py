@@ -22,8 +22,9 @@ __all__ = ["Integrated", "Node", "integrate"]
 _LESS, _LOWER = 5.0, 2.0
 # How far below the best, in log probability, nodes are corrected, and how many of weighted draws.
 _CORRECTED, _MEASURED = 8.0, 150
-# The total probability of nodes that may be left out, and the most nodes that stay of weighted draws.
-_LEFT_OUT, _NODES = 1e-4, 1000
+# The total probability of nodes that may be left out; the most and the least nodes that stay of weighted draws, and the
+# most predictors over all of these.
+_LEFT_OUT, _NODES, _FEWEST, _MET = 1e-4, 1000, 40, 20_000_000
 
 
 @dataclass(frozen=True)
@@ -69,8 +70,8 @@ def integrate(problem: Problem, begin: np.ndarray) -> tuple[Integrated, float, C
         )
     if not len(begin):
         return Integrated((Node(begin, 1.0, start.settled),), *fitted), start.value, Coordinates((), ())
-    mode, best = mode_of(problem, begin, start)
-    chart, axes = straightest(problem, mode, best)
+    mode, best, curvature = mode_of(problem, begin, start)
+    chart, axes = straightest(problem, mode, best, curvature)
     middle, drawn = chart.split(mode), False
     if len(mode) in APART:
         laid = lattice(problem, chart, middle, axes, best)
@@ -94,7 +95,7 @@ def integrate(problem: Problem, begin: np.ndarray) -> tuple[Integrated, float, C
     top = float(heights.max())
     shares = np.exp(heights - top)
     log_evidence = top + float(np.log(shares.sum()) + np.linalg.slogdet(axes)[1]) + chart.log_volume
-    kept, masses = _drawn(shares, [height.value for *_, height in places]) if drawn else _kept(shares)
+    kept, masses = _drawn(problem, shares, [height.value for *_, height in places]) if drawn else _kept(shares)
     chosen = [places[at][2] for at in kept]
     if drawn and problem.stack is not None:
         chosen = problem.heights(phis[kept], [None] * len(kept))
@@ -141,14 +142,15 @@ def _kept(shares: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return kept, shares[kept] / shares[kept].sum()
 
 
-def _drawn(shares: np.ndarray, values: list[float]) -> tuple[np.ndarray, np.ndarray]:
+def _drawn(problem: Problem, shares: np.ndarray, values: list[float]) -> tuple[np.ndarray, np.ndarray]:
     """Some of the weighted draws, those of the greatest density first, and their probabilities.
 
     Draws that are worth many equal ones are needed for components; fewer are enough for effects.
     """
-    kept, times = np.unique(evenly_chosen(shares, _NODES), return_counts=True)
+    count = int(np.clip(_MET // problem.predictor.rows, _FEWEST, _NODES))
+    kept, times = np.unique(evenly_chosen(shares, count), return_counts=True)
     order = np.argsort(-np.array(values)[kept], kind="stable")
-    return kept[order], times[order] / _NODES
+    return kept[order], times[order] / count
 
 
 def _surface(laid: dict[tuple[int, ...], Place], heights: np.ndarray, middle: np.ndarray, axes: np.ndarray) -> Surface:

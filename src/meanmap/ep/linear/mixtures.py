@@ -159,8 +159,10 @@ class Smooth:
 
     def many(self) -> tuple[np.ndarray, np.ndarray]:
         """Points (n, d) with shares, always the same."""
-        count, size = max(_LEAST, _POINTS // len(self.means)), len(self.middle)
-        even = even_points(count, size)
+        nodes, size = self.means.shape
+        count = max(_LEAST, _POINTS // nodes)
+        # A few points are not even in many dimensions: those of one node make up for those of others.
+        even = even_points(nodes * count, size).reshape(nodes, count, size)
         found = self.means[:, None] + self.sds[:, None] * ndtri(even)
         return self.middle + found.reshape(-1, size) @ self.axes.T, np.repeat(self.shares / count, count)
 

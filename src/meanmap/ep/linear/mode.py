@@ -15,42 +15,64 @@ _DIFFERENCE, _FLAT, _SHARP = 0.05, 0.05, 1e8
 _FAR, _STRAIGHT, _VERY, _ALIKE = 2.0, 0.5, 10.0, 1.0
 # Steps to the mode, how often each is halved, the gain in log probability not worth another, and the largest log.
 _STEPS, _HALVINGS, _GAIN, _BOUND = 60, 8, 1e-3, 12.0
+# How often steps begin again, and the gain that second derivatives promise elsewhere below which a point is the mode: a
+# tenth of a standard deviation away.
+_SEARCHES, _REACHED = 6, 5e-3
 
 
-def mode_of(problem: Problem, begin: np.ndarray, start: Height) -> tuple[np.ndarray, Settled | None]:
+def mode_of(problem: Problem, begin: np.ndarray, start: Height) -> tuple[np.ndarray, Settled | None, np.ndarray]:
+    """The mode, the run there, and minus the second derivatives.
+
+    Quasi-Newton steps may end elsewhere: with many rows sigma needs far smaller steps than the standard deviation of
+    few groups. Therefore second derivatives at the end decide whether it is the mode; if not, they begin the next ones.
+    """
+    phi, best = begin, start
+    inverse = np.eye(len(begin)) / max(1.0, float(np.abs(start.gradient).max()))
+    for search in range(_SEARCHES):
+        before = best.value
+        phi, best = _climbed(problem, phi, best, inverse)
+        curvature = _curvature(problem, phi, best.settled)
+        axes = _axes(curvature)
+        inverse = axes @ axes.T
+        if best.gradient @ inverse @ best.gradient / 2 < _REACHED or (search and best.value < before + _GAIN):
+            break
+    return phi, best.settled, curvature
+
+
+def _climbed(problem: Problem, phi: np.ndarray, start: Height, inverse: np.ndarray) -> tuple[np.ndarray, Height]:
     """Maximise by quasi-Newton steps (BFGS), none of which moves a log by more than 1."""
-    phi, (height, gradient, settled, _) = begin, start
-    inverse = np.eye(len(begin)) / max(1.0, float(np.abs(gradient).max()))
+    best = start
     for _ in range(_STEPS):
-        step = inverse @ gradient
-        if step @ gradient / 2 < _GAIN:
+        step = inverse @ best.gradient
+        if step @ best.gradient / 2 < _GAIN:
             break
         step /= max(1.0, float(np.abs(step).max()))
         step = np.clip(phi + step, -_BOUND, _BOUND) - phi
         for _ in range(_HALVINGS):
-            new, slope, run, _ = problem.height(phi + step, settled)
-            if new > height:
+            new = problem.height(phi + step, best.settled)
+            if new.value > best.value:
                 break
             step = step / 2
         else:
             break
-        turned = gradient - slope
+        turned = best.gradient - new.gradient
         along = float(step @ turned)
         if along > 0:
             beside = np.eye(len(phi)) - np.outer(step, turned) / along
             inverse = beside @ inverse @ beside.T + np.outer(step, step) / along
-        phi, height, gradient, settled = phi + step, new, slope, run
-    return phi, settled
+        phi, best = phi + step, new
+    return phi, best
 
 
-def straightest(problem: Problem, mode: np.ndarray, best: Settled | None) -> tuple[Coordinates, np.ndarray]:
+def straightest(
+    problem: Problem, mode: np.ndarray, best: Settled | None, curvature: np.ndarray
+) -> tuple[Coordinates, np.ndarray]:
     """Coordinates in which the posterior is nearest to Normal, and standard deviations along its axes as columns.
 
     The criterion is the log density two standard deviations from the mode on all axes, which should be 2 lower, and for
     coordinates that are nearly equal by this, four from it, which should be 8 lower: a ridge may bend only there. If no
     log changes much over two standard deviations, all coordinates are equivalent.
     """
-    curvature = _curvature(problem, mode, best)
     plain, *others = problem.coordinates().candidates()
     axes = _axes(curvature)
     if not others or np.abs(_FAR * axes).max() < _STRAIGHT:

@@ -82,6 +82,11 @@ class Problem:
         return Stack(self.predictor, self.predictor.nesting, self.components, self.family, self.observed)
 
     @property
+    def size(self) -> int:
+        """What the evidence at a node costs: numbers of sums over groups if these are enough, otherwise rows."""
+        return self.predictor.rows if self.stack is None else self.stack.size
+
+    @property
     def together(self) -> int:
         """The number of nodes that are evaluated at once."""
         return 1 if self.stack is None else int(np.clip(_PIECE // self.stack.room, 1, _TOGETHER))

@@ -17,11 +17,14 @@ __all__ = ["RADIUS", "Kernels", "Sides", "affordable_draws", "design", "evenly_c
 # A central composite design at this radius, times the root of the dimension, as in INLA; with corners up to this many
 # dimensions, and beyond with points on axes only.
 RADIUS, _CORNERS = 1.1, 6
-# Rows up to which components are integrated by draws, how many equally weighted draws are enough, and the most draws;
-# each for normal responses and others.
-_ROWS, _ENOUGH, _DRAWS = (20_000, 5000), (4000.0, 800.0), (8000, 2000)
-# Draws of the first round; later rounds double all draws. Numbers in memory over all draws, which limit these.
-_FIRST, _LEAST, _STORED = 250, 600, (30_000_000, 1_000_000)
+# The size of a model up to which components are integrated by draws, how many equally weighted draws are enough, the
+# most draws, and the most numbers over all draws; each for normal responses with nested factors, with others, and for
+# other responses. The size is the number of rows, or for nested factors that of the sums over groups: 25 million of
+# these are computed in a second.
+_SIZE, _ENOUGH = (300_000, 20_000, 5000), (16_000.0, 4000.0, 800.0)
+_DRAWS, _NUMBERS = (32_000, 8000, 2000), (200_000_000, 30_000_000, 1_000_000)
+# Draws of the first round; later rounds double all draws, up to a number whose densities fit into memory.
+_FIRST, _LAST, _LEAST = 250, 8000, 600
 # The most kernels of a proposal, their degrees of freedom, and the share of the first proposal in all later ones.
 _KERNELS, _NU, _FLOOR = 500, 6.0, 0.1
 # Standard deviations above which probabilities are computed by their leading terms.
@@ -139,7 +142,11 @@ def evenly_chosen(shares: np.ndarray, count: int) -> np.ndarray:
 
 def affordable_draws(problem: Problem) -> bool:
     """Whether components are integrated by draws, not by the design alone."""
-    return problem.predictor.rows <= _ROWS[not problem.family.exact]
+    return problem.size <= _SIZE[_kind(problem)]
+
+
+def _kind(problem: Problem) -> int:
+    return 2 if not problem.family.exact else int(problem.stack is None)
 
 
 def sampled(
@@ -150,21 +157,21 @@ def sampled(
     The weights of a round are those of its own proposal, because the density of kernels is too high at their centres;
     rounds count as the equal draws that they are worth.
     """
-    size, kind = len(first.middle), int(not problem.family.exact)
-    most = int(np.clip(_STORED[kind] // problem.predictor.rows, _LEAST, _DRAWS[kind]))
+    size, kind = len(first.middle), _kind(problem)
+    most = int(np.clip(_NUMBERS[kind] // problem.size, _LEAST, _DRAWS[kind]))
     # The same numbers for all models, so that nothing depends on chance.
     uniform, volume = np.random.default_rng(0).random((most, size + 2)), float(np.linalg.slogdet(first.axes)[1])
     known, starts = np.array([psi for psi, _, _ in laid.values()]), [height.settled for *_, height in laid.values()]
     phis, heights, logs, worth = np.zeros((0, size)), list[Height](), np.zeros(0), 0.0
     columns, sides, kernels = problem.components.logs_of_sds, Sides(first), None
     while worth < _ENOUGH[kind] and len(phis) < most:
-        count = min(max(_FIRST, len(phis)), most - len(phis))
+        count = min(max(_FIRST, len(phis)), most - len(phis), _LAST)
         new = uniform[len(phis) : len(phis) + count]
         places = chart.joined(sides.places(new))
         if kernels is not None:
             places = np.where((np.arange(count) < _FLOOR * count)[:, None], places, kernels.places(new))
         psi = chart.split(places)
-        near = _nearest(first, psi, known) if kind else np.zeros(count, int)
+        near = _nearest(first, psi, known) if kind == 2 else np.zeros(count, int)
         found = problem.heights(places, [starts[at] for at in near], sloped=False)
         own = sides.log_density(psi)
         if kernels is not None:

@@ -47,10 +47,15 @@ class Stack:
         return parts, nesting.design[:, first:].T @ own[:, first:]
 
     @cached_property
-    def room(self) -> int:
-        """Numbers that are stored for each node."""
+    def size(self) -> int:
+        """Numbers that are computed for the evidence at each node, however many rows there are."""
         parts, corner = self.sums
-        return max(self.predictor.rows, corner.size, *(part.size * part.shape[1] for part in parts))
+        return max(corner.size, *(part.size * part.shape[1] for part in parts))
+
+    @property
+    def room(self) -> int:
+        """Numbers that are stored for each node, with the gradient."""
+        return max(self.predictor.rows, self.size)
 
     def at(self, phis: np.ndarray) -> "Stacked":
         """The beliefs at nodes (nodes, d)."""
