@@ -79,7 +79,7 @@ class Fitted(Paged, Value):
 
     @property
     def mean(self) -> np.ndarray:
-        """Names of the effects that all rows share, in the order of the table."""
+        """Estimates of the effects that all rows share, in the order of the table; `to_frame().index` has their names."""
         return self.shared.mean
 
     @property
