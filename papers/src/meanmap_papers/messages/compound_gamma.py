@@ -403,7 +403,6 @@ EXPERIMENT = Experiment(
         ),
         Claim(
             "errors that its audits find are no larger than stated: their root mean square ratio is at most 1",
-            "1",
             "library: rms z",
             high=1.0,
             ours=True,
