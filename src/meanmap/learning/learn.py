@@ -172,9 +172,9 @@ def learn_kernel(
     well below 1 longer lengthscales win, whatever the data.
 
     "held-out" scores are log densities, comparable across lengthscales, and do not depend on landmarks. On 900 + 900
-    points of the paper's grids of normals (ratio 2) it chooses .57; the pseudolikelihood .85 with 90 landmarks, 1.2
-    with 50 and 7.3 with 25. With lengthscale .55 and with .85 the two-sample test rejected for all of 40 pairs of
-    samples, with the median distance for 3. For features of functions of the data, instead of their distribution,
+    points of the paper's grids of normals (ratio 2, components at random) it chooses .57; the pseudolikelihood .85 with
+    90 landmarks, 1.2 with 50 and 7.3 with 25. With lengthscale .55 and with .85 the two-sample test rejected for all of
+    40 pairs of samples, with the median distance for 3. For features of functions of the data, not their distribution,
     neither score is a guide: see the experiment `kernel-learning-feature-width`.
 
     Landmarks and subsamples are random rows, whatever sample a row belongs to. The kernel of the pooled sample of a
