@@ -108,7 +108,10 @@ def fit(
     -----
     Default priors are weak, in the units of the data. Coefficients are Normal with mean 0 and standard deviation 2.5
     sd(y) / sd(x); the intercept, which refers to the means of all columns, is Normal around the mean of y (its
-    logarithm under a log link, 0 for labels) with standard deviation 2.5 sd(y). Standard deviations of effects and of
+    logarithm under a log link, 0 for labels) with standard deviation 2.5 sd(y). Without an intercept each label of the
+    first categorical column, as in `0 + c`, has the prior of the intercept: priors, and hence the evidence, are not
+    those of `c` with an intercept, whose coefficients are differences. Without labels either, sd(y) and sd(x) are root
+    mean squares. Standard deviations of effects and of
     noise are half Student with 3 degrees of freedom and scale 2.5 sd(y) / rms(x); beside an intercept in the same
     bracket x is centred, so that the prior of the intercept refers to its mean, though the table shows the standard
     deviation where x is 0. Correlations are uniform over correlation matrices (Lewandowski, Kurowicka & Joe 2009).

@@ -79,7 +79,7 @@ class Fitted(Paged, Value):
 
     @property
     def mean(self) -> np.ndarray:
-        """Estimates of the effects that all rows share, in the order of the table; `to_frame().index` has their names."""
+        """Estimates of the effects that all rows share, in the order of the table; `to_frame()` has their names."""
         return self.shared.mean
 
     @property
@@ -338,6 +338,9 @@ class Fitted(Paged, Value):
         lines = [f"{self.formula.text}", f"  family {family.name}, link {family.link}; {', '.join(counts)}"]
         if self.formula.references:
             lines.append(f"  compared with {', '.join(f'{k} = {v}' for k, v in self.formula.references.items())}")
+        if self.scaled.intercept is None and self.scaled.constants:
+            names = ", ".join(self.formula.names[at] for at in self.scaled.constants)
+            lines.append(f"  no intercept: {names} each have its prior, so that the evidence is not that with one")
         table = [("", "estimate", "sd", "2.5%", "97.5%")]
         table += [(row[0], *(f"{value:.4g}" for value in row[1:])) for row in self._table(0.95)]
         lines += aligned(table)

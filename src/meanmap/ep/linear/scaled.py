@@ -1,5 +1,6 @@
 """Units: columns are divided by their standard deviation, a normal response by its own, and priors follow."""
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -41,6 +42,11 @@ class Scaled:
         Centre and scale of the response, the latter also of offsets; 0 and 1 except for the identity link.
     centre : number
         The prior mean of the intercept, on the scale of the predictor.
+    intercept : int, optional
+        The column of the intercept.
+    constants : tuple of int
+        Columns of which one is 1 in each row: the intercept, or without it a column for each label. All have the prior
+        of the intercept.
     """
 
     middle: np.ndarray
@@ -52,6 +58,7 @@ class Scaled:
     unit: float
     centre: float
     intercept: int | None
+    constants: tuple[int, ...]
 
     @classmethod
     def of(cls, formula: Formula, response: np.ndarray, family: Family, weights: np.ndarray) -> "Scaled":
@@ -59,10 +66,10 @@ class Scaled:
         rows, names = formula.rows, formula.names
         at = names.index("Intercept") if formula.has_intercept else None
         matrix, share = rows.shared, weights / weights.sum()
-        middle = share @ matrix if at is not None else np.zeros(matrix.shape[1])
+        constants = _constants(names, matrix) if at is None else (at,)
+        middle = share @ matrix if constants else np.zeros(matrix.shape[1])
         spread = np.sqrt(share @ (matrix - middle) ** 2)
-        if at is not None:
-            middle[at], spread[at] = 0.0, 1.0
+        middle[list(constants)], spread[list(constants)] = 0.0, 1.0
         # The effect of a combination of labels that no row has keeps its prior.
         spread[[names.index(name) for name in formula.empty]] = 1.0
         flat = spread <= 1e-12 * np.abs(matrix).max(0, initial=0)
@@ -74,16 +81,16 @@ class Scaled:
         if family.link == "identity":
             left = response - rows.offset
             _check_noise(left, (rows.shared - middle) / spread, np.sqrt(share), list(read_as_text(formula).values()))
-            base = float(share @ left) if at is not None else 0.0
+            base = float(share @ left) if constants else 0.0
             unit = float(np.sqrt(share @ (left - base) ** 2)) or 1.0
             if family.heavy:
                 middling = _median(left, share)
                 distance = _median(np.abs(left - middling), share) / 0.6745
-                base, unit = (middling if at is not None else 0.0), distance or unit
+                base, unit = (middling if constants else 0.0), distance or unit
         elif family.link == "log":
             centre = float(np.log((share @ response + 1e-3) / (share @ np.exp(rows.offset))))
         middles, spreads, turns = zip(*groups, strict=True) if groups else ((), (), ())
-        return cls(middle, spread, middles, spreads, turns, base, unit, centre, at)
+        return cls(middle, spread, middles, spreads, turns, base, unit, centre, at, constants)
 
     def predictor(self, rows: Rows) -> Predictor:
         """The linear predictor of rows in these units; new groups contribute 0."""
@@ -103,8 +110,7 @@ class Scaled:
         """The priors: the defaults of `fit`, or those given in the units of the data."""
         count = len(self.spread)
         mean, wide = np.zeros(count), np.full(count, _WIDE)
-        if self.intercept is not None:
-            mean[self.intercept] = self.centre
+        mean[list(self.constants)] = self.centre
         groups = formula.rows.groups
         effects = [(f"sd({label} | {group.name})", width) for group, widths in zip(
             groups, self.group_spreads, strict=True
@@ -116,7 +122,7 @@ class Scaled:
             if name in formula.names:
                 at = formula.names.index(name)
                 middle, sd = _middle_and_sd(name, asked)
-                middle -= self.base if at == self.intercept else 0.0
+                middle -= self.base if at in self.constants else 0.0
                 mean[at], wide[at] = np.array([middle, sd]) * self.spread[at] / self.unit
             elif name in scales:
                 scales[name] *= _above_0(name, asked)
@@ -139,9 +145,19 @@ class Scaled:
     def turn(self) -> np.ndarray:
         """The matrix from shared effects in these units to those in the units of the data, without `base`."""
         turn = np.diag(self.unit / self.spread)
-        if self.intercept is not None:
-            turn[self.intercept] -= self.unit * self.middle / self.spread
+        turn[list(self.constants)] -= self.unit * self.middle / self.spread
         return turn
+
+
+def _constants(names: tuple[str, ...], matrix: np.ndarray) -> tuple[int, ...]:
+    """Columns of the labels of one term, such as c in `0 + c`, if each row has one of them."""
+    terms = [re.sub(r"\[[^]]*\]", "[]", name) for name in names]
+    for term in dict.fromkeys(terms):
+        own = [at for at, other in enumerate(terms) if other == term]
+        columns = matrix[:, own]
+        if "[]" in term and ((columns == 0) | (columns == 1)).all() and (columns.sum(1) == 1).all():
+            return tuple(own)
+    return ()
 
 
 def _of_groups(group: Groups, share: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

@@ -70,8 +70,8 @@ class Shared:
         offsets = np.zeros((len(turn), len(nodes)))
         if levels:
             offsets[: len(levels) - 1] = np.stack([cutpoints(model.parameters(node)) for node in nodes], axis=1)
-        elif at is not None:
-            offsets[at] = scaled.base
+        else:
+            offsets[list(scaled.constants)] = scaled.base
         laws.means += offsets
         return cls(laws, covariances, turn, offsets[:, 0], wide @ nodes[0].settled.joint.mean + offsets[:, 0], plain[0])
 
