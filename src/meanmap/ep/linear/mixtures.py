@@ -3,13 +3,14 @@
 import numpy as np
 from scipy.special import ndtr, ndtri
 
-from meanmap.core.bisection import bisect
+from meanmap.core.bisection import crossing
 from meanmap.core.intervals import ends
 from meanmap.ep.linear.surface import even_points
 
 __all__ = ["GRID", "Normals", "Shaped", "Smooth", "around_points", "levels_of", "quantiles"]
 
-_HALVINGS = 60
+# Up to which probability quantiles are found.
+_WITHIN = 1e-10
 # Where non-normal distributions are tabulated, in standard deviations.
 GRID = np.linspace(-8.0, 8.0, 257)
 # A sum is treated as Normal unless a skewed term has at least this share of its standard deviation.
@@ -42,11 +43,10 @@ class Normals:
         least, most = self._reach(p)
         low, high = (self.means + least * self.sds).min(1), (self.means + most * self.sds).max(1)
 
-        def short(x: np.ndarray) -> np.ndarray:
-            return self.below((x[:, None] - self.means) / self.sds) @ self.shares < p
+        def beyond(x: np.ndarray) -> np.ndarray:
+            return self.below((x[:, None] - self.means) / self.sds) @ self.shares - p
 
-        below, above = bisect(short, low, high, _HALVINGS)
-        return (below + above) / 2
+        return crossing(beyond, low, high, _WITHIN)
 
     def interval(self, level: float) -> tuple[np.ndarray, np.ndarray]:
         """Ends of the equal-tailed interval."""

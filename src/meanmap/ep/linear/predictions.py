@@ -96,6 +96,9 @@ def _of_new(laws: Sequence[np.ndarray], rows: Rows, scaled: Scaled) -> np.ndarra
 
 def _responses(model: Integrated, means: np.ndarray, sds: np.ndarray, away: np.ndarray, ends: np.ndarray) -> np.ndarray:
     """Responses in scaled units from means and sds (n, nodes) of predictors, standardised points, and ends (n, 2)."""
+    if model.family.link == "identity":
+        mean = means @ model.shares
+        return np.column_stack([mean, np.sqrt((sds**2 + (means - mean[:, None]) ** 2) @ model.shares), ends])
     one = Observed.of(np.zeros(len(means)), 1.0).columns()
     first, second = np.zeros(len(means)), np.zeros(len(means))
     for at, node in enumerate(model.nodes):
