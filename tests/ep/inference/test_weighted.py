@@ -158,3 +158,18 @@ def test_a_function_with_normal_outputs_that_is_nearly_straight_gets_no_note():
     curve = ep.BlackBox(lambda w, x: jnp.exp(w[0] * x + w[1]), w, x, out)
     post = ep.infer(ep.FactorGraph(curve, ep.Gaussian(out, observed=y, precision=100.0)), rng=0)
     assert not any("weighted draws" in note for note in post.report.notes)
+
+
+def test_two_modes_of_a_square_that_quadrature_has_right_raise_no_alarm():
+    """Its messages are improper: the joint Gaussian of these is narrow, and draws from it saw one of the modes."""
+    x, squared = ep.Variable("x", ep.Normal(0.5, 4.0)), ep.Variable("squared", ep.Normal)
+    square = ep.BlackBox(lambda x: x**2, x, squared)
+    post = ep.infer(ep.FactorGraph(square, ep.Gaussian(squared, observed=[4.0, 3.9, 4.1], precision=25.0)), rng=0)
+    grid = np.linspace(-4, 4, 400_001)
+    logs = -((grid - 0.5) ** 2) / 8 - 25 / 2 * ((grid[:, None] ** 2 - [4.0, 3.9, 4.1]) ** 2).sum(1)
+    shares = np.exp(logs - logs.max())
+    shares /= shares.sum()
+    mean = shares @ grid
+    np.testing.assert_allclose(post["x"].mean(), mean, atol=1e-3)
+    np.testing.assert_allclose(post["x"].sd(), np.sqrt(shares @ (grid - mean) ** 2), rtol=1e-3)
+    assert post.report.status == "converged"

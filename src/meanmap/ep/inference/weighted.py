@@ -31,6 +31,8 @@ _APART, _WORTH = 0.1, 50.0
 _FEW, _ROUNDS, _ENOUGH = 10, 4, 300.0
 # Log densities so large that they are rounded by this or more say nothing.
 _ROUNDED = 0.01
+# Draws of a number are spread as its belief where their standard deviations would be smaller than this share of it.
+_NARROW = 0.5
 # A note names at most this many unknowns.
 _NAMED = 5
 # At most this many numbers are exchanged to find other modes, which are at least this far away, in standard deviations;
@@ -146,7 +148,10 @@ class _Proposal(NamedTuple):
             root = np.linalg.inv(np.linalg.cholesky(precision)).T
         except np.linalg.LinAlgError:
             raise NotMeasured from None
-        return cls(middle, chosen, root, spread)
+        # Improper messages may leave a joint Gaussian that is narrower than beliefs, from which draws see one mode only.
+        own = np.concatenate([_moments(beliefs[name])[1] for name in block.first])[chosen]
+        narrow = np.sqrt((root**2).sum(1)) / own
+        return cls(middle, chosen, np.where(narrow < _NARROW, 1 / narrow, 1.0)[:, None] * root, spread)
 
 
 def _noise(count: int, size: int) -> tuple[np.ndarray, np.ndarray]:
