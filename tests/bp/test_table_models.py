@@ -199,6 +199,34 @@ def test_numbers_that_are_labels_are_read_as_they_are_told_to_be(unfitted):
         unfitted.fit(table(), kinds={"z": "label"})
 
 
+@pytest.mark.parametrize(
+    ("kind", "instead"),
+    [
+        ("angle", "its sector as a label"),
+        ("time of day", "its hour as a label"),
+        ("time of week", r"its weekday as a label, for example pd.to_datetime\(data\['c'\]\).dt.day_name\(\)"),
+        ("time of year", "its month as a label"),
+    ],
+)
+def test_points_on_a_circle_are_taken_or_refused_in_words(unfitted, kind, instead):
+    circle = np.linspace(0, 300, ROWS)
+    given = circle if kind == "angle" else np.datetime64("2024-01-01T07:00") + circle.astype("m8[h]")
+    data, kinds = table(c=given), {"c": kind}
+    if isinstance(unfitted, mm.KernelGraph):
+        model = mm.KernelGraph([*ARROWS, ("b", "c")]).fit(data, kinds=kinds)
+        assert model.query({"b": 1.0}, ["c"])["c"].mean().shape == (2,)
+        with pytest.raises(KindError, match=f"'c' is an? {kind}, a point on a circle, which is not filled in"):
+            model.impute({"b": [1.0, 0.0], "c": [None, data["c"][1]]})
+        return
+    said = rf"data\['c'\] is declared as an? {kind}, a point on a circle; expected numbers, .*Pass {instead}"
+    if isinstance(unfitted, mm.bp.BayesianNetwork):
+        unfitted = mm.bp.BayesianNetwork([*ARROWS, ("c", "a"), ("c", "b")])
+        with pytest.raises(KindError, match=said):
+            unfitted.effect(data, "b", of="a", from_=0.0, to=1.0, kinds=kinds)
+    with pytest.raises(KindError, match=said):
+        unfitted.fit(data, kinds=kinds)
+
+
 def test_what_may_stand_for_a_missing_value_is_noted(unfitted):
     marked = table()
     marked.loc[5:9, "a"] = -999.0

@@ -1,6 +1,7 @@
 """`meanmap discover` and `meanmap graph`: from a file to a graph, a model and answers."""
 
 import json
+import re
 
 import networkx
 import numpy as np
@@ -62,6 +63,18 @@ def test_each_pair_of_columns_leaves_out_its_own_rows(holes, tmp_path):
     assert "are left out where a value of the pair is missing: 'a' (20), 'b' (19), 'c' (19)." in fitted.stdout
     pc = run("discover", holes, "--missing", "pairwise")
     assert "--missing is 'pairwise'; expected drop, category or raise" in pc.stderr
+
+
+def test_a_time_of_day_is_evidence_and_a_target(tmp_path):
+    rng = np.random.default_rng(0)
+    hours = rng.integers(0, 24, 120)
+    warm = np.cos(2 * np.pi * (hours - 14) / 24) + 0.1 * rng.normal(size=120)
+    path, model = tmp_path / "warm.csv", tmp_path / "m.meanmap"
+    path.write_text("at,warm\n" + "".join(f"{h:02}:30,{w}\n" for h, w in zip(hours, warm, strict=True)))
+    run("graph", "fit", path, "-o", model, "--kinds", "at=time of day")
+    assert float(re.search("warm: mean (\\S+),", run("graph", "query", model, "--given", "at=14:00").stdout)[1]) > 0.8
+    found = run("graph", "query", model, "--given", "warm=1", "--report", tmp_path / "page.html")
+    assert re.search(r"at: mean cosine -0\.\d+, mean sine -0\.\d+", found.stdout)
 
 
 def test_an_error_about_what_is_left_says_what_was_left_out(tmp_path):

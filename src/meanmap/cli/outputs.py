@@ -120,6 +120,8 @@ def believed(belief: Any, labels: list[str] | None) -> dict[str, float]:
     if labels is not None:
         values = np.clip(belief(np.array(labels)), 0.0, None)  # the weights of labels, under the kernel of equal labels
         return dict(zip(labels, (values / values.sum()).tolist(), strict=True))
+    if np.ndim(belief.mean()):  # a point on a circle
+        return dict(zip(("mean cosine", "mean sine"), belief.mean().tolist(), strict=True))
     low, middle, high = (float(value) for value in belief.quantile([0.05, 0.5, 0.95]))
     return {"mean": float(belief.mean()), "sd": float(belief.sd()), "5 %": low, "median": middle, "95 %": high}
 

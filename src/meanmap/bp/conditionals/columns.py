@@ -12,11 +12,12 @@ from meanmap.bp.variables import Variables, meant
 from meanmap.core.door import Door
 from meanmap.core.errors import InputError, KindError
 from meanmap.core.held import holds_text, holds_truth
+from meanmap.core.language import with_article
 from meanmap.core.meant import names_none, no_column
 from meanmap.core.moments import seconds, times_of
 from meanmap.core.tables.column import Column
 from meanmap.core.tables.filling import are_whole, nearest_whole
-from meanmap.core.tables.kinds import Kind, wanted_kind
+from meanmap.core.tables.kinds import ON_A_CIRCLE, Kind, wanted_kind
 from meanmap.core.tables.marks import policy_and_marks
 from meanmap.core.tables.missing import present, take
 from meanmap.core.types import Array, Data
@@ -84,6 +85,8 @@ class CodedColumn:
     def of(cls, name: Hashable, values: Data, kind: object = None) -> "CodedColumn":
         """Learn the code from a column, whose kind may be declared."""
         told = None if kind is None else wanted_kind(kind, values)
+        if told in ON_A_CIRCLE:
+            raise _circular(name, told)
         column = Column.of(name, (values,), ("data",), told)
         if column.kind in ("vector", "text", "whole object"):
             raise KindError(
@@ -340,6 +343,17 @@ class CodedTable:
     def shown(self) -> str:
         """The names of variables, ten at most."""
         return _listed(self.columns)
+
+
+def _circular(name: Hashable, kind: Any) -> KindError:
+    """The refusal of a column that is declared as a point on a circle, and what to pass instead."""
+    part, words = ON_A_CIRCLE[kind]
+    label = f"its {part} as a label" + (f", for example pd.to_datetime(data[{name!r}]).{words}" if words else "")
+    return KindError(
+        f"data[{name!r}] is declared as {with_article(kind)}, a point on a circle; expected numbers, labels, truth "
+        f"values or times. Pass {label}; or its cosine and its sine as two columns, which in a graph both have its "
+        "arrows."
+    )
 
 
 def limits(values: np.ndarray, kind: str) -> tuple[float, float]:

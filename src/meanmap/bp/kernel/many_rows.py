@@ -22,11 +22,13 @@ from meanmap.core.containers import is_sparse
 from meanmap.core.door import Door
 from meanmap.core.errors import InputError, KindError
 from meanmap.core.held import holds_floats
+from meanmap.core.language import with_article
 from meanmap.core.moments import times_of
 from meanmap.core.notes import in_few, warn_of
 from meanmap.core.points import count, in_columns, joined, rows
 from meanmap.core.report import Report
 from meanmap.core.tables.filling import are_whole, nearest_whole
+from meanmap.core.tables.kinds import ON_A_CIRCLE
 from meanmap.core.types import Data, Points, Seed
 from meanmap.embeddings.bandwidth import around, diffusion_widths
 from meanmap.embeddings.points import PointEmbedding
@@ -198,6 +200,11 @@ def _best(sample: NodeSample, weights: np.ndarray, name: Hashable) -> np.ndarray
     """The mean of numbers under each row of weights, the most probable label."""
     if sample.labels is not None:
         return np.asarray(sample.belief(sample.points, weights).mode())
+    if sample.told in ON_A_CIRCLE:
+        raise KindError(
+            f"{name!r} is {with_article(sample.told)}, a point on a circle, which is not filled in: leave it out of "
+            f"frame, and read its beliefs with predict(frame, targets=[{name!r}])."
+        )
     if not in_columns(sample.points) or not holds_floats(sample.points):
         raise KindError(
             f"{name!r} is neither a number nor a label, and has no mean: leave it out of frame, and read its beliefs "

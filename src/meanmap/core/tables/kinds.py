@@ -19,6 +19,7 @@ from meanmap.core.values import is_sequence, label_text
 __all__ = [
     "FAMILIES",
     "HELD_BY",
+    "ON_A_CIRCLE",
     "OF_TIMES",
     "Kind",
     "advice",
@@ -59,6 +60,13 @@ DAY = 86_400.0
 # A year of the calendar in the mean; the first of January 1970 was a Thursday.
 CYCLES = {"time of day": DAY, "time of week": 7 * DAY, "time of year": 365.2425 * DAY}
 WANTED = ("number", "label", "rank", "time", "angle", *CYCLES)
+# Kinds that become points on a circle, and what may stand for each as a label, with its words in pandas.
+ON_A_CIRCLE = {
+    "angle": ("sector", ""),
+    "time of day": ("hour", "dt.hour.astype(str)"),
+    "time of week": ("weekday", "dt.day_name()"),
+    "time of year": ("month", "dt.month_name()"),
+}
 # Kinds that times, and text with times, can be converted to.
 OF_TIMES = ("time", *CYCLES)
 
