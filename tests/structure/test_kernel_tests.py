@@ -352,3 +352,19 @@ def test_dependence_beyond_all_that_may_be_missed_is_not_regressed_again(monkeyp
     assert not any(again)
     assert tests.pvalues([("c", "d")], ("z",))[0] > 0.05
     assert again.count(True) == 2
+
+
+def test_edges_after_correction_are_counted_or_the_permutations_that_this_needs():
+    """Of eleven columns, 55 times the smallest p-value of 1000 permutations is above .05."""
+    causes, noise = np.random.default_rng(0).normal(size=(2, 6, 60))
+    both = np.concatenate([causes, causes + 0.2 * noise])[:11]
+    table = {f"v{j}": column for j, column in enumerate(both)}
+    found = mm.pc(table, most_given=0, rng=0)
+    assert found.report.measures["edges at this level after Holm's correction"] >= 5
+    coarse = mm.pc(KernelTests(table, n_permutations=1000, rng=0), most_given=0)
+    assert not coarse.report.measures
+    said = "the smallest p-value of 1000 permutations is 0.001, and times 55 pairs it is 0.055, above the level 0.05"
+    assert said in coarse.report.notes[-1]
+    assert "mm.pc(mm.structure.KernelTests(table, n_permutations=1100)) draws enough" in str(coarse)
+    enough = mm.pc(KernelTests(table, n_permutations=1100, rng=0), most_given=0)
+    assert enough.report.measures["edges at this level after Holm's correction"] >= 5

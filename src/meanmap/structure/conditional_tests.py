@@ -55,11 +55,14 @@ class Tests(ABC):
         The most variables it can condition on.
     n : int
         The number of rows; 0 where there are none to choose from.
+    least : float
+        The smallest p-value of permutations; 0 where none is known.
     """
 
     names: tuple[str, ...]
     most_given: int
     n: int = 0
+    least: float = 0.0
 
     @classmethod
     def of(cls, source: ConditionalTests) -> "Tests":

@@ -33,8 +33,8 @@ class DiscoveredGraph(EdgeTable, PDAG):
     adjusted : mapping from pairs of names to float
         These p-values after Holm's correction for the number of pairs that were tested: if edges above a level are left
         out, the probability of any false edge is at most that level, provided that the sets that separate variables
-        were among those tested. P-values of 1000 draws are too coarse for more than 50 pairs at .05; a smaller `level`
-        of `pc` draws more.
+        were among those tested. For more than 32 columns 10,000 permutations are too few at level .05; then the report
+        notes how many are needed.
     separators : mapping from pairs of names to tuples of names
         For each pair that is not adjacent, the conditioning set given which it was found independent. Pairs that were
         forbidden are not listed.

@@ -39,6 +39,8 @@ NEAR = 6.0
 # Fourier transforms of Gram matrices are kept up to this many bytes; beyond, pairs are tested one by one.
 MOST_BYTES = 1.0e9
 PERMUTATIONS = 1000
+# More permutations, so that p-values can be corrected for the number of pairs: those of 32 variables at level .05.
+MOST_FOR_PAIRS = 10_000
 # A p-value, and the residuals of regressions if there is a conditioning set.
 Answer = tuple[float, Fitted | None]
 
@@ -61,8 +63,9 @@ class KernelTests(Tests):
     level : float
         The level that p-values are compared with: far from it a cheap approximation suffices.
     n_permutations : int, optional
-        Permutations, or bootstrap draws: 1000 by default, and 5 / level where that is more. Fewer than 1 / level − 1
-        are refused: with them no p-value could be as small as level.
+        Permutations, or bootstrap draws: 1000 by default, and 5 / level where that is more; of permutations as many as
+        the number of pairs / level, at most 10,000, so that p-values can be below level after Holm's correction. Fewer
+        than 1 / level − 1 are refused: with them no p-value could be as small as level.
     rng : None, int, numpy.random.Generator or JAX key
         Each test has a separate seed, so that results do not depend on the order of tests.
 
@@ -88,6 +91,7 @@ class KernelTests(Tests):
         rng: Seed | Rng = None,
     ):
         one_of(method, "method", METHODS)
+        default = n_permutations is None
         if n_permutations is None:
             needed = int(np.ceil(5 / probability(level, "level", 0.05)))
             n_permutations = min(max(PERMUTATIONS, needed), MOST_PERMUTATIONS)
@@ -104,6 +108,10 @@ class KernelTests(Tests):
         if chosen and method == "features":
             raise ParameterError("method='features' chooses its own kernels: pass kernel=None, or method='kci'.")
         self._level, self.n_permutations, self._asked, self._kernel = level, n_permutations, method, kernel
+        # Conditional p-values far from the level are from a gamma distribution, and can be as small as they are.
+        corrected = int(np.ceil(np.round(len(self.names) * (len(self.names) - 1) / 2 / level, 6)))
+        self._permuted = max(n_permutations, min(corrected, MOST_FOR_PAIRS)) if default else n_permutations
+        self.least = 1 / (1 + self._permuted)
         whole = self.n <= WHOLE or chosen
         self._method = ("kci" if whole else "features") if method == "auto" else method
         # Constant columns are refused here, by name.
@@ -121,7 +129,7 @@ class KernelTests(Tests):
     def _transformed(self) -> PairwiseHSIC | None:
         """Gram matrices of all variables and their Fourier transforms, where memory holds them."""
         generator = np.random.default_rng(self.seed)
-        pairwise = PairwiseHSIC({name: self._table[name] for name in self.names}, self.n_permutations, generator)
+        pairwise = PairwiseHSIC({name: self._table[name] for name in self.names}, self._permuted, generator)
         # Five kernels a variable, half as many lags and half as many frequencies as rows, eight bytes each, and an
         # order for each n permutations.
         held = len(self.names) * 10.0 * self.n**2 * len(pairwise.shifts.orders)
@@ -209,7 +217,7 @@ class KernelTests(Tests):
             return self._streamed(x, y, given) if self._method == "features" else self._conditional(x, y, given)
         if self._pairwise is not None:
             return self._pairwise.pvalue(x, y), None
-        settings: dict[str, Any] = {"n_permutations": self.n_permutations, "rng": self._generator(x, y)}
+        settings: dict[str, Any] = {"n_permutations": self._permuted, "rng": self._generator(x, y)}
         return independence_test(self._table[x], self._table[y], self._kernel, **settings).pvalue, None
 
     def _strata(self, given: tuple[str, ...]) -> np.ndarray | None:
@@ -225,7 +233,7 @@ class KernelTests(Tests):
         kernels = ("median" if self._kernel is None else self._kernel,) * 2
         sides = [{name: self._table[name]} for name in (x, y)]
         with Door() as door:
-            found = found_in_strata(sides, kernels, strata, self.n_permutations, random, door)
+            found = found_in_strata(sides, kernels, strata, self._permuted, random, door)
         return found.null.pvalue(found.statistic)
 
     def _streamed(self, x: str, y: str, given: tuple[str, ...]) -> Answer:
@@ -267,7 +275,8 @@ class KernelTests(Tests):
             self._missed.add((given, x, y))
 
     def _judged(self, left: Residuals, right: Residuals, given: Given, null: str, names: tuple[str, ...]) -> Any:
-        return judge(left, right, given, self._method, null, self.n_permutations, self._generator(*names))
+        draws = self._permuted if null == "permutation" else self.n_permutations
+        return judge(left, right, given, self._method, null, draws, self._generator(*names))
 
     def _residuals(self, x: str, y: str, given: tuple[str, ...], door: Door) -> tuple[Given, list[Residuals]]:
         if self._given is None or self._given[0] != given:

@@ -9,6 +9,7 @@ import numpy as np
 
 from meanmap.core.errors import EmptyError, KindError, ParameterError
 from meanmap.core.executors import check_executor, worked
+from meanmap.core.language import in_python
 from meanmap.core.progress import track
 from meanmap.core.report import Report
 from meanmap.core.rng import Rng
@@ -25,7 +26,7 @@ from meanmap.core.values import is_sequence
 from meanmap.graphs import PDAG
 from meanmap.graphs.orientation import meek
 from meanmap.kernels.base import Kernel
-from meanmap.stats.multiple import holm
+from meanmap.stats.multiple import ROUNDING, holm
 from meanmap.stats.settings import LEAST_POINTS
 from meanmap.structure.colliders import Colliders, find_colliders
 from meanmap.structure.conditional_tests import ConditionalTests, FunctionTests, Tests
@@ -182,10 +183,12 @@ def pc(
     graph = PDAG.of_matrix(tests.names, matrix)
     support, arrows = _support(tests, level, knowledge, most_given, half_samples, random.generator, executor)
     pvalues, corrected = _largest(matrix | matrix.T, answers, knowledge.apart)
-    standing = sum(p <= level for p in corrected.values()) // 2
+    coarse = _too_coarse(tests, level, sum(not knowledge.apart[pair] for pair in answers.pvalues))
+    standing = sum(p <= level * (1 + ROUNDING) for p in corrected.values()) // 2
     counts = {f"tests given {size}": number for size, number in answers.levels.items()}
-    measures = {"edges at this level after Holm's correction": float(standing)}
-    report = Report("done", True, sum(answers.levels.values()), counts=counts, notes=(*told, *notes), measures=measures)
+    measures = {} if coarse else {"edges at this level after Holm's correction": float(standing)}
+    told = (*told, *notes, *coarse)
+    report = Report("done", True, sum(answers.levels.values()), counts=counts, notes=told, measures=measures)
     return DiscoveredGraph(
         graph.names,
         graph.directed,
@@ -362,6 +365,23 @@ def _largest(
     edges = [(a, b) for a, b in np.argwhere(adjacency).tolist() if (min(a, b), max(a, b)) in largest]
     found, alike = ({(names[a], names[b]): of[min(a, b), max(a, b)] for a, b in edges} for of in (largest, corrected))
     return found, alike
+
+
+def _too_coarse(tests: Tests, level: float, pairs: int) -> tuple[str, ...]:
+    """The note where no p-value can be as small as the level after Holm's correction for this many pairs."""
+    if pairs * tests.least <= level * (1 + ROUNDING):
+        return ()
+    draws, needed = round(1 / tests.least) - 1, int(np.ceil(np.round(pairs / level, 6)))
+    typed = in_python(
+        f"mm.pc(mm.structure.KernelTests(table, n_permutations={needed})) draws enough",
+        "leave out columns that are not needed, with --exclude",
+    )
+    told = (
+        f"edges after Holm's correction are not counted: the smallest p-value of {draws} permutations is "
+        f"{tests.least:.2g}, and times {pairs} pairs it is {pairs * tests.least:.2g}, above the level {level:g}. To "
+        f"count them, {typed}."
+    )
+    return (told,)
 
 
 def _separators(adjacency: np.ndarray, answers: Answers) -> dict[tuple, tuple]:

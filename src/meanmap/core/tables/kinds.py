@@ -19,8 +19,8 @@ from meanmap.core.values import is_sequence, label_text
 __all__ = [
     "FAMILIES",
     "HELD_BY",
-    "ON_A_CIRCLE",
     "OF_TIMES",
+    "ON_A_CIRCLE",
     "Kind",
     "advice",
     "as_kind",
