@@ -80,8 +80,16 @@ def batch(column: str, value) -> tuple[str, ...]:
     ("column", "value", "message"),
     [
         ("height", "tall", r"\['height'\] holds labels, such as 'tall'; expected a number column, as before"),
-        ("born", 3.0, r"\['born'\] holds numbers, such as 3; expected a time column, as before"),
-        ("born", "2001-01-01", r"\['born'\] looks like dates: convert it, for example with pandas.to_datetime"),
+        (
+            "born",
+            3.0,
+            r"\['born'\] holds numbers, such as 3; expected times, as the data have, such as np\.datetime64\('20",
+        ),
+        (
+            "born",
+            "2001-01-01",
+            r"expected times, as the data have, such as np\.datetime64\('2001-01-01'\); pandas\.to_datetime",
+        ),
         ("phase", "north", r"\['phase'\] holds 'north', which cannot be read as an angle"),
     ],
 )

@@ -227,6 +227,20 @@ def test_points_on_a_circle_are_taken_or_refused_in_words(unfitted, kind, instea
         unfitted.fit(data, kinds=kinds)
 
 
+def test_texts_are_no_times_and_what_to_type_is_said(unfitted):
+    data = table(c=np.datetime64("2024-01-01") + np.arange(ROWS))
+    if not isinstance(unfitted, mm.bp.DependencyNetwork):
+        unfitted = type(unfitted)([*ARROWS, ("a", "c")])
+    said = (
+        r"\['c'\] holds labels, such as '2024-02-01'; expected times, as the data have, such as np.datetime64\('2024-02"
+    )
+    model = unfitted.fit(data)
+    with pytest.raises(KindError, match="evidence" + said):
+        model.query({"c": "2024-02-01"}, ["a"])
+    with pytest.raises(KindError, match="frame" + said):
+        model.impute({"c": ["2024-02-01", None], "a": [None, 1.0]})
+
+
 def test_what_may_stand_for_a_missing_value_is_noted(unfitted):
     marked = table()
     marked.loc[5:9, "a"] = -999.0

@@ -196,12 +196,12 @@ class CodedColumn:
         least: Any = self.column.low
         return nearest_whole(numbers, least) if self.whole else numbers
 
-    def odd(self, values: Data, where: str) -> str:
+    def odd(self, values: Data, argument: str, name: Hashable) -> str:
         """Describe unusual values of the column: numbers far outside the data of the fit, and new labels."""
         there = np.flatnonzero(present(values))
         if not len(there):
             return ""
-        return self.column.odd(self.seen(take(values, there), where), where, far=FAR)
+        return self.column.odd(self.seen(take(values, there), argument), f"{argument}[{name!r}]", far=FAR)
 
     def check_known(self, values: Data, argument: str, name: Hashable) -> None:
         """Refuse a label that was never seen, and a number beside the only two."""
@@ -330,7 +330,7 @@ class CodedTable:
 
     def oddities(self, raw: Mapping[Hashable, Any], argument: str) -> tuple[str, ...]:
         """Notes on unusual values of columns: numbers far outside the data of the fit, and new labels."""
-        told = (c.odd(raw[name], f"{argument}[{name!r}]") for name, c in self.columns.items() if name in raw)
+        told = (c.odd(raw[name], argument, name) for name, c in self.columns.items() if name in raw)
         return tuple(note for note in told if note)
 
     def place(self, name: Hashable) -> int:

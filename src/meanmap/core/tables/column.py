@@ -9,8 +9,8 @@ import numpy as np
 
 from meanmap.core.errors import EmptyError, KindError
 from meanmap.core.held import holds_text, holds_whole
-from meanmap.core.language import with_article
-from meanmap.core.moments import is_zoned, seconds
+from meanmap.core.language import in_python, with_article
+from meanmap.core.moments import is_time, is_zoned, seconds
 from meanmap.core.points import slices
 from meanmap.core.tables.kinds import (
     FAMILIES,
@@ -135,12 +135,22 @@ class Column:
                     f"{where} has no observed values, and missing='category' makes a label of gaps; expected "
                     f"{with_article(self.kind)} column, as before. Leave these rows out, or fill them in."
                 )
+            if self.kind == "time":
+                raise KindError(f"{where} holds {described(read)}; {self._expected_times(read)}")
             convert = (advice(read, where) if holds_text(read) else "") or "Convert it first."
             raise KindError(
                 f"{where} holds {described(read)}; expected {with_article(self.kind)} column, as before. "
                 f"{convert.strip()}"
             )
         return read
+
+    def _expected_times(self, values: np.ndarray) -> str:
+        """What to type for values that are no times: the first of them as a time, if it reads as one."""
+        text = holds_text(values) and is_time(str(values[0]))
+        moment = str(values[0]) if text else _moment(self.low).removesuffix("T00:00:00")
+        column = "; pandas.to_datetime converts a column" if text else ""
+        typed = in_python(f"np.datetime64({moment!r}){column}", moment)
+        return f"expected times, as the data have, such as {typed}."
 
     def strange(self, where: str) -> tuple[str, ...]:
         """Why the column may not be what it seems: no or one sentence. `called` is its name."""
@@ -251,7 +261,8 @@ def _measured(name: object, values: np.ndarray, missing: int, told: Kind | None,
     middle = numbers[(len(numbers) - 1) // 2 : len(numbers) // 2 + 1]
     low, centre, high = float(numbers[0]), float(middle.mean()), float(numbers[-1])
     looked_at = kind in ("number", "count", "time") and told in (None, "number", "time")
-    sentinels = Sentinels.of(values if kind == "time" else numbers) if looked_at else None
+    codes = Sentinels.of(values if kind == "time" else numbers) if looked_at else None
+    sentinels = Sentinels.zeros(values) if looked_at and codes is None else codes
     found = Column(name, told or kind, missing, distinct, centre, scale_of_sorted(numbers), low, high)
     return found if sentinels is None else replace(found, sentinels=sentinels)
 

@@ -84,7 +84,8 @@ it to categories, or say so with kinds={'age': 'label'}.
     for name, columns in together.items():
         numbers = [found for each in columns if (found := numbers_in(each, everywhere)) is not None]
         alike = len({found.dtype.kind for found in numbers}) == 1  # others are refused where they are compared
-        codes = Sentinels.of(np.concatenate(numbers)) if alike else None
+        joined = np.concatenate(numbers) if alike else np.zeros(0)
+        codes = Sentinels.of(joined) or Sentinels.zeros(joined)
         if codes is not None:
             notes.append(codes.note(f"{'' if name is None else f'column {name!r} of '}{everywhere}", then))
         words = words_of(columns)

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from meanmap.core.language import in_python
 from meanmap.core.moments import seconds
 from meanmap.core.types import Array
 
@@ -19,6 +20,12 @@ BELOW, CODED, FEW, REPEATED = 0.2, 1.0, 5.0, 10.0
 LEAST_OTHERS, MANY = 10, 5
 # Days used as codes for "never", "not known" and zero.
 DAYS = ("0001-01-01", "1899-12-30", "1900-01-01", "1970-01-01", "2099-12-31", "2999-12-31", "9999-12-31")
+# Zeros may be missing values of a measurement: at most half of the rows, with none of many others near them, and these
+# about symmetric, which amounts and costs are not. Bounds of the least, and of the 5 % quantile, as shares of the
+# median; of the distance of that quantile as a share of that of the 95 % quantile; of variance / mean of counts. Of 360
+# columns of statsmodels and scikit-learn they name two, of logarithms, in which 0 stands for no number.
+LEAST_SHARE, LOW_SHARE, SYMMETRIC, DIFFERENT = 0.15, 0.5, 0.7, 20
+COUNTED = 0.6, 1.5
 # A column has codes for "refused", "not known", "not asked", on one side or both.
 MOST = 6
 
@@ -87,6 +94,34 @@ class Sentinels:
         counts = tuple(int((numbers == each).sum()) for each in kept)
         return cls(tuple(kept), counts, len(numbers), low, high, times)
 
+    @classmethod
+    def zeros(cls, column: Array) -> "Sentinels | None":
+        """Zeros that may stand for missing values of a measurement, such as a weight; None if they look like others.
+
+        Examples
+        --------
+        >>> weights = np.random.default_rng(0).normal(70, 10, 300)
+        >>> Sentinels.zeros(np.r_[weights, [0.0] * 9]).counts
+        (9,)
+        >>> costs = np.exp(weights / 10)
+        >>> Sentinels.zeros(np.r_[costs, [0.0] * 9]) is None
+        True
+        """
+        numbers = np.asarray(column)
+        if numbers.dtype.kind not in "fiu":
+            return None
+        numbers = numbers[np.isfinite(numbers)].astype(np.float64)
+        rest = numbers[numbers != 0]
+        count = len(numbers) - len(rest)
+        if not 2 <= count <= len(rest) or rest.min() <= 0 or len(np.unique(rest)) < DIFFERENT:
+            return None
+        low, middle, high = np.quantile(rest, [0.05, 0.5, 0.95])
+        near = rest.min() < LEAST_SHARE * middle or low < LOW_SHARE * middle
+        counts = (rest == np.rint(rest)).all() and COUNTED[0] < rest.var() / rest.mean() < COUNTED[1]
+        if near or counts or middle - low < SYMMETRIC * (high - middle):
+            return None
+        return cls((0.0,), (count,), len(numbers), float(rest.min()), float(rest.max()))
+
     def __str__(self) -> str:
         """The number of rows with each value."""
         shown = [f"{self._shown(value, 12)} in {count}" for value, count in zip(self.values, self.counts, strict=True)]
@@ -97,6 +132,9 @@ class Sentinels:
         handles missing values. `what` they count as is by default a number or a time.
         """
         shown = [self._shown(value, 12) for value in self.values]
+        if not then and not self.times and self.values == (0.0,):
+            how = in_python(", such as .replace(0, float('nan')) of pandas", " in the file")
+            then = f"replace it in this column alone{how}, as missing=[0] leaves out every row with a 0"
         then = then or f"pass missing=[{', '.join(map(repr, shown) if self.times else shown)}]"
         several = len(self.values) > 1
         what = what or ("time" if self.times else "number")
