@@ -434,7 +434,7 @@ def test_clusters_in_both_samples_are_counted_and_named(function):
     user = np.repeat(np.arange(50), 4)
     arm = np.where(user % 2 == 0, "A", "B")
     arm[:8] = list("AABB") * 2
-    table = pd.DataFrame({"user": user, "arm": arm, "y": np.random.default_rng().normal(size=200)})
+    table = pd.DataFrame({"user": user, "arm": arm, "y": np.random.default_rng(18_200_006).normal(size=200)})
     said = r"2 of 50 clusters have rows in more than one sample \('0', '1'\).*: leave out the rows"
     with pytest.raises(InputError, match=said):
         function(table, by="arm", clusters="user", rng=0)
@@ -447,7 +447,9 @@ def test_a_label_that_is_constant_in_every_stratum_has_an_interval():
     """The share is the same in both samples of each stratum, which leaves no variance to estimate."""
     user, arm = np.repeat(np.arange(6), 4), np.tile(list("AABB"), 6)
     rare = np.where(user == 2, "x", "z")
-    table = pd.DataFrame({"user": user, "arm": arm, "rare": rare, "y": np.random.default_rng().normal(size=24)})
+    table = pd.DataFrame(
+        {"user": user, "arm": arm, "rare": rare, "y": np.random.default_rng(18_200_007).normal(size=24)}
+    )
     found = mm.two_sample_test(table, by="arm", within="user", rng=0)
     (of_label,) = [each for each in found.differences if each.column == "rare"]
     assert of_label.difference.estimate == pytest.approx(0.0, abs=1e-12)

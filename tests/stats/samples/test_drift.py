@@ -510,7 +510,7 @@ def test_batches_that_raised_an_alarm_are_not_compared_with():
 
 
 def test_the_warning_of_serial_dependence_stays_with_the_monitor(tmp_path):
-    rng = np.random.default_rng()
+    rng = np.random.default_rng(18_200_011)
     series = np.cumsum(rng.normal(size=(620, 2)), axis=0)
     table = {"a": series[:, 0], "b": series[:, 1]}
     monitor = mm.DriftMonitor.of({name: part[:500] for name, part in table.items()}, n_permutations=99, rng=0)

@@ -73,7 +73,7 @@ def test_kinds_that_are_declared_hold_for_all_rows_of_a_column():
 )
 @pytest.mark.parametrize("way", ["by", "samples", "several", "effect"])
 def test_with_a_design_each_column_is_compared_as_if_it_were_alone(design, way):
-    rng = np.random.default_rng()
+    rng = np.random.default_rng(18_200_009)
     table = visits(rng).assign(site=np.arange(600) % 3, user=np.arange(600) // 4, weight=rng.uniform(1, 2, 600))
     table["arm"] = rng.choice(["a", "b"], 150)[table["user"]]
     table["country"] = table["user"] % 2
@@ -103,7 +103,7 @@ def test_with_a_design_each_column_is_compared_as_if_it_were_alone(design, way):
 
 @pytest.mark.parametrize("design", ["clusters", "within"])
 def test_a_design_that_is_no_column_leaves_complete_rows(design):
-    table = visits(np.random.default_rng())
+    table = visits(np.random.default_rng(18_200_010))
     parts = [part.drop(columns="arm").dropna() for _, part in table.groupby("arm")]
     said = 4 if design == "clusters" else np.arange(sum(map(len, parts))) % 3
     found = mm.two_sample_test(*parts, n_permutations=99, rng=0, **{design: said})

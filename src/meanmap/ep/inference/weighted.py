@@ -148,7 +148,7 @@ class _Proposal(NamedTuple):
             root = np.linalg.inv(np.linalg.cholesky(precision)).T
         except np.linalg.LinAlgError:
             raise NotMeasured from None
-        # Improper messages may leave a joint Gaussian that is narrower than beliefs, from which draws see one mode only.
+        # Improper messages may leave a joint Gaussian narrower than the beliefs, from which draws see one mode only.
         own = np.concatenate([_moments(beliefs[name])[1] for name in block.first])[chosen]
         narrow = np.sqrt((root**2).sum(1)) / own
         return cls(middle, chosen, np.where(narrow < _NARROW, 1 / narrow, 1.0)[:, None] * root, spread)

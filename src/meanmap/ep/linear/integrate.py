@@ -22,6 +22,8 @@ __all__ = ["Integrated", "Node", "integrate"]
 _LESS, _LOWER = 5.0, 2.0
 # How far below the best, in log probability, nodes are corrected, and how many of weighted draws.
 _CORRECTED, _MEASURED = 8.0, 150
+# A lattice is laid more closely if a node has this many times the probability of the middle one of a Normal.
+_COARSE = 1.2
 # The total probability of nodes that may be left out; the most and the least nodes that stay of weighted draws, and the
 # most predictors over all of these.
 _LEFT_OUT, _NODES, _FEWEST, _MET = 1e-4, 1000, 40, 20_000_000
@@ -75,6 +77,9 @@ def integrate(problem: Problem, begin: np.ndarray) -> tuple[Integrated, float, C
     middle, drawn = chart.split(mode), False
     if len(mode) in APART:
         laid = lattice(problem, chart, middle, axes, best)
+        if _are_coarse(laid):
+            axes = axes * 2 ** (-1 / len(mode))
+            laid = lattice(problem, chart, middle, axes, best)
     else:
         laid, drawn = design(problem, chart, middle, axes, best), affordable_draws(problem)
         values = np.array([height.value for *_, height in laid.values()])
@@ -109,6 +114,17 @@ def integrate(problem: Problem, begin: np.ndarray) -> tuple[Integrated, float, C
     else:
         surface = _split(heights - np.array([log_weight for _, log_weight, _ in places]), middle, axes)
     return Integrated(found, *fitted, surface), log_evidence, chart
+
+
+def _are_coarse(laid: dict[tuple[int, ...], Place]) -> bool:
+    """Whether one node has so much of the probability that the others say little about how the effects vary with the
+    components: more than the middle one of a Normal by a fifth.
+    """
+    logs = np.array([height.value + weight for _, weight, height in laid.values()])
+    shares = np.exp(logs - logs.max())
+    weight = next(iter(laid.values()))[1]
+    usual = np.exp(weight) / (2 * np.pi) ** (len(next(iter(laid))) / 2)
+    return bool(shares.max() / shares.sum() > _COARSE * usual)
 
 
 def _corrections(problem: Problem, phis: np.ndarray, runs: list[Height], heights: np.ndarray) -> np.ndarray:
