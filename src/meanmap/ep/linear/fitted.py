@@ -197,7 +197,8 @@ class Fitted(Paged, Value):
         """The log density of each response given all other rows, as a pandas series with the index of the data, or row
         numbers; its sum compares models.
 
-        From cavities of expectation propagation, with the components integrated: no model is fitted again. The
+        From cavities of expectation propagation, and from integrals over the effects of groups of few rows, with the
+        components integrated: no model is fitted again. The
         difference of two models of n rows has the standard error √n · sd of the rows' differences (Vehtari, Gelman &
         Gabry 2017).
         """

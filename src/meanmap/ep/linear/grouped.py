@@ -27,6 +27,8 @@ _RULES: dict[int, tuple[tuple[float, ...], ...]] = {
     2: ((7,), (11,), (17,), (0.6, 9.0)),
     3: ((4,), (7,)),
 }
+# The first rule that reaches tails.
+_TAILS = 2
 # A rule is used if all groups together differ by no more than this from the next one.
 _SURE = 0.01
 # Evaluations of the likelihood held in memory at once.
@@ -156,6 +158,21 @@ class Groups:
     def nodes(self) -> tuple[np.ndarray, np.ndarray]:
         """Of the rule, with their log masses."""
         return _rule(self.settled.joint.first.width, self.rule[0])
+
+    def left_out(self) -> np.ndarray:
+        """log p(y_i | the other rows of its group) given the mean of all other effects, of each row: 1 / E[1 / p(y_i)],
+        of which tails matter.
+        """
+        width = self.settled.joint.first.width
+        nodes, log_masses = _rule(width, max(self.rule[0], min(_TAILS, len(_RULES[width]) - 1)))
+        found = np.empty(len(self.settled.means))
+        for where, rows, starts in self._pieces(len(nodes)):
+            eta = self.settled.means[rows, None] + self._around(self._starts[0][where], rows, nodes)
+            here = self.family.weighted(self.observed.taken(rows).columns(), eta, self.parameters)
+            logs = np.add.reduceat(here - self._site(eta, rows), starts) + log_masses
+            logs -= logsumexp(logs, axis=1, keepdims=True)
+            found[rows] = -logsumexp(np.repeat(logs, np.diff(np.append(starts, len(rows))), axis=0) - here, axis=1)
+        return found
 
     def at(self, away: np.ndarray, sloped: bool = False) -> _Found:
         """Given shared effects (r,) that are their mean and `away` from it."""

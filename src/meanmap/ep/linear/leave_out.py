@@ -2,7 +2,9 @@
 
 import numpy as np
 
+from meanmap.ep.linear.grouped import Groups
 from meanmap.ep.linear.integrate import Integrated, Node
+from meanmap.ep.linear.sites import Predictors
 
 __all__ = ["log_densities"]
 
@@ -14,16 +16,28 @@ def log_densities(model: Integrated) -> np.ndarray:
     probabilities that they have without the row, in proportion to those with it over p_k, so that the mean over nodes
     is harmonic.
     """
-    found = np.stack([_at(node) for node in model.nodes])
+    found = np.stack([_at(model, node) for node in model.nodes])
     shares = np.log(model.shares)
     return np.logaddexp.reduce(shares) - np.logaddexp.reduce(shares[:, None] - found)
 
 
-def _at(node: Node) -> np.ndarray:
+def _at(model: Integrated, node: Node) -> np.ndarray:
+    """log p(y_i | all other rows) at a node: by the cavity; where groups are integrated by quadrature, plus what this
+    changes given the effects that groups share.
+    """
+    settled, parameters = node.settled, model.parameters(node)
+    if settled.shared is None:
+        return _by_cavity(settled.taken(slice(None)), settled.gains)
+    found = np.zeros(len(settled.means))
+    for belief, sign in ((settled.taken(slice(None)), 1), (settled.given_shared(), -1)):
+        found += sign * _by_cavity(belief, belief.tilted(model.family, model.observed, parameters).gains)
+    return found + Groups(settled, model.family, model.observed, parameters).left_out()
+
+
+def _by_cavity(s: Predictors, gains: np.ndarray) -> np.ndarray:
     """log ∫ p(y_i | η) cavity(η) dη: the gain of the likelihood over the site, and the site's mean under the cavity."""
-    s = node.settled
     precision = 1 / s.variances - s.weights
     with np.errstate(invalid="ignore", divide="ignore"):
         toward = s.means / s.variances - s.shifts
         site = np.log(s.variances * precision) / 2 + s.means**2 / s.variances / 2 - toward**2 / precision / 2
-    return np.where(precision > 0, s.gains + site, -np.inf)
+    return np.where(precision > 0, gains + site, -np.inf)
