@@ -86,6 +86,20 @@ def test_intercepts_of_small_groups_beside_brute_force(family, groups, each, int
     assert any("has one row, and one label" in note for note in found.report.notes) == (each == 1)
 
 
+def test_a_mode_whose_curvature_misleads_gets_more_nodes():
+    """Two nodes of a lattice had all of the probability: sd(Intercept) was half as large, the evidence 2 too high.
+
+    Expected are means and standard deviations by brute force, on a grid over the intercept and log sd.
+    """
+    rng = np.random.default_rng(304)
+    g = np.repeat(np.arange(150), rng.integers(1, 5, 150))
+    y = rng.poisson(np.exp(-3 + rng.normal(size=150)[g]))
+    found = fit("y ~ 1 + (1 | g)", {"y": y, "g": g}, "poisson")
+    shown = found.to_frame()[["estimate", "sd"]].to_numpy(float)
+    np.testing.assert_allclose(shown, [[-3.441, 0.504], [1.132, 0.479]], atol=0.02)
+    assert found.log_evidence - fit("y ~ 1", {"y": y}, "poisson").log_evidence == pytest.approx(0.7055, abs=0.02)
+
+
 @pytest.mark.parametrize(("groups", "each", "intercept", "sd"), [(600, 3, -3.0, 2.0), (500, 2, 0.0, 3.0)])
 def test_leaving_out_a_row_of_a_small_group_beside_brute_force(groups, each, intercept, sd):
     """The sum was 7 too high of 635, rows by up to .4: cavities have group effects as Normals."""

@@ -22,8 +22,9 @@ __all__ = ["Integrated", "Node", "integrate"]
 _LESS, _LOWER = 5.0, 2.0
 # How far below the best, in log probability, nodes are corrected, and how many of weighted draws.
 _CORRECTED, _MEASURED = 8.0, 150
-# A lattice is laid more closely if a node has this many times the probability of the middle one of a Normal.
-_COARSE = 1.2
+# A lattice is laid more closely, with twice as many nodes, if a node has this many times the probability of the middle
+# one of a Normal; at most so often.
+_COARSE, _FINER = 1.2, 4
 # The total probability of nodes that may be left out; the most and the least nodes that stay of weighted draws, and the
 # most predictors over all of these.
 _LEFT_OUT, _NODES, _FEWEST, _MET = 1e-4, 1000, 40, 20_000_000
@@ -77,7 +78,9 @@ def integrate(problem: Problem, begin: np.ndarray) -> tuple[Integrated, float, C
     middle, drawn = chart.split(mode), False
     if len(mode) in APART:
         laid = lattice(problem, chart, middle, axes, best)
-        if _are_coarse(laid):
+        for _ in range(_FINER):
+            if not _are_coarse(laid):
+                break
             axes = axes * 2 ** (-1 / len(mode))
             laid = lattice(problem, chart, middle, axes, best)
     else:
