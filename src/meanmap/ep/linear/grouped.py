@@ -170,8 +170,9 @@ class Groups:
             eta = self.settled.means[rows, None] + self._around(self._starts[0][where], rows, nodes)
             here = self.family.weighted(self.observed.taken(rows).columns(), eta, self.parameters)
             logs = np.add.reduceat(here - self._site(eta, rows), starts) + log_masses
-            logs -= logsumexp(logs, axis=1, keepdims=True)
-            found[rows] = -logsumexp(np.repeat(logs, np.diff(np.append(starts, len(rows))), axis=0) - here, axis=1)
+            logs -= np.logaddexp.reduce(logs, axis=1, keepdims=True)
+            of_rows = np.repeat(logs, np.diff(np.append(starts, len(rows))), axis=0)
+            found[rows] = -np.logaddexp.reduce(of_rows - here, axis=1)
         return found
 
     def at(self, away: np.ndarray, sloped: bool = False) -> _Found:

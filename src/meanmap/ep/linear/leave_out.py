@@ -28,10 +28,12 @@ def _at(model: Integrated, node: Node) -> np.ndarray:
     settled, parameters = node.settled, model.parameters(node)
     if settled.shared is None:
         return _by_cavity(settled.taken(slice(None)), settled.gains)
-    found = np.zeros(len(settled.means))
-    for belief, sign in ((settled.taken(slice(None)), 1), (settled.given_shared(), -1)):
-        found += sign * _by_cavity(belief, belief.tilted(model.family, model.observed, parameters).gains)
-    return found + Groups(settled, model.family, model.observed, parameters).left_out()
+    whole, given = (
+        _by_cavity(belief, belief.tilted(model.family, model.observed, parameters).gains)
+        for belief in (settled.taken(slice(None)), settled.given_shared())
+    )
+    exact = Groups(settled, model.family, model.observed, parameters).left_out()
+    return whole + np.where(np.isfinite(given), exact - given, 0.0)
 
 
 def _by_cavity(s: Predictors, gains: np.ndarray) -> np.ndarray:
