@@ -53,6 +53,7 @@ def take(folder: Path, commit: str) -> None:
             print(f"{record.id}: what was written afterwards is about the run before: read it again.", file=sys.stderr)
         content["captions"] = [caption for _, caption in content.pop("figures")]
         del content["verdict"]  # the pages judge anew
+        content["numbers"] = {name: each for name, each in content["numbers"].items() if not math.isnan(each[0])}
         content |= {"date": str(datetime.date.fromtimestamp(path.stat().st_mtime)), "commit": commit}
         text = json.dumps(content, indent=1, ensure_ascii=False) + "\n"
         (RECORDS / f"{record.id}.json").write_text(text, encoding="utf-8")

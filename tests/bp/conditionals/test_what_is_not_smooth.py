@@ -3,6 +3,7 @@
 import numpy as np
 
 import meanmap as mm
+from meanmap.bp.conditionals import codes
 
 ARROWS = [("when", "t"), ("when", "y"), ("t", "y")]
 ASKED = {"of": "t", "from_": "old", "to": "new", "rng": 0}
@@ -57,3 +58,12 @@ def test_steps_are_noted_and_smooth_effects_are_not():
     assert any("'y' varies with it in steps or waves" in note for note in notes)
     for seed in range(8):
         assert not any("steps" in note for note in network.effect(stepped(1 + seed, 0.0), "y", **ASKED).notes)
+
+
+def test_a_part_of_one_row_beside_many_equal_numbers_has_no_spread():
+    rng = np.random.default_rng(16_200_000)
+    values = np.concatenate([np.full(409, 0.5), 1 + rng.random(91)])
+    group = codes._parts(values)
+    assert np.bincount(group).min() == 1
+    with np.errstate(divide="raise", invalid="raise"):
+        assert codes._differ(3 * (values > 1) + rng.normal(size=500), group, unequal=True) < codes.DIFFERENT

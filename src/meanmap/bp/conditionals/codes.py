@@ -11,14 +11,14 @@ from meanmap.bp.conditionals.laws import Law
 from meanmap.core.points import spread_rows
 from meanmap.core.tables.codes import ROWS_TO_COMPARE, if_codes
 from meanmap.core.tables.doubts import copied_rows
+from meanmap.core.tables.kinds import DAY
 
 __all__ = ["notes_of_codes", "notes_of_law"]
 
 # The least number of codes, and the p-value below which differences among them are noted.
 LEAST_VALUES, DIFFERENT = 5, 1e-4
 # What comes back in times: its seconds, and how often in a period.
-DAY = 86400.0
-CYCLES = {"the weekday": (DAY, 7), "the hour": (DAY / 24, 24)}
+PARTS_OF_TIMES = {"the weekday": (DAY, 7), "the hour": (DAY / 24, 24)}
 # Numbers with steps or waves are cut into at most so many parts of equal size, of so many rows at least.
 MOST_PARTS, LEAST_IN_PART = 50, 10
 
@@ -83,7 +83,7 @@ def notes_of_law(
 def _cycles(seconds: np.ndarray, name: Hashable, on: Hashable, left: np.ndarray) -> list[str]:
     """Notes on what comes back, of which effects that are smooth in time know nothing."""
     notes = []
-    for cycle, (unit, number) in CYCLES.items():
+    for cycle, (unit, number) in PARTS_OF_TIMES.items():
         group = np.unique(np.floor(seconds / unit) % number, return_inverse=True)[1].ravel()
         if group.max() and _differ(left, group) < DIFFERENT:
             notes.append(
@@ -117,8 +117,9 @@ def _differ(left: np.ndarray, group: np.ndarray, unequal: bool = False) -> float
     p = float(fdtrc(k - 1, n - k, between / (k - 1) / (within / (n - k))))
     if not unequal or p > DIFFERENT:
         return p
-    variances = np.bincount(group, (away - means[group]) ** 2) / (counts - 1)
-    weights = counts / np.maximum(variances, tiny * n)
+    squares, several = np.bincount(group, (away - means[group]) ** 2), counts > 1
+    counts, means, k = counts[several], means[several], int(several.sum())  # one row has no spread
+    weights = counts / np.maximum(squares[several] / (counts - 1), tiny * n)
     shares = weights / weights.sum()
     doubt = float(np.sum((1 - shares) ** 2 / (counts - 1)))
     ratio = float(weights @ (means - shares @ means) ** 2) / (k - 1) / (1 + 2 * (k - 2) / (k**2 - 1) * doubt)

@@ -71,7 +71,7 @@ def effect_of(
     notes = _of_gaps(numbers, there) + tuple(note for note in notes if BY_PAIRS not in note)
     for name in adjusted or ():
         _check_labels(columns[name], name, used[name], on, of)
-        notes += tuple(filter(None, (pooled_note(columns[name], name, on),)))
+    notes += tuple(filter(None, (pooled_note(columns[name], name, on) for name in adjusted or ())))
     arms = [_value(columns[of], of, value, t, name) for value, name in zip(ends, ("from_", "to"), strict=True)]
     if np.array_equal(arms[0], arms[1]):
         raise InputError(f"from_ and to are both {ends[0]!r}; expected two values of {of!r}.")

@@ -261,8 +261,7 @@ def _measured(name: object, values: np.ndarray, missing: int, told: Kind | None,
     middle = numbers[(len(numbers) - 1) // 2 : len(numbers) // 2 + 1]
     low, centre, high = float(numbers[0]), float(middle.mean()), float(numbers[-1])
     looked_at = kind in ("number", "count", "time") and told in (None, "number", "time")
-    codes = Sentinels.of(values if kind == "time" else numbers) if looked_at else None
-    sentinels = Sentinels.zeros(values) if looked_at and codes is None else codes
+    sentinels = Sentinels.in_column(values if kind == "time" else numbers) if looked_at else None
     found = Column(name, told or kind, missing, distinct, centre, scale_of_sorted(numbers), low, high)
     return found if sentinels is None else replace(found, sentinels=sentinels)
 

@@ -85,7 +85,7 @@ it to categories, or say so with kinds={'age': 'label'}.
         numbers = [found for each in columns if (found := numbers_in(each, everywhere)) is not None]
         alike = len({found.dtype.kind for found in numbers}) == 1  # others are refused where they are compared
         joined = np.concatenate(numbers) if alike else np.zeros(0)
-        codes = Sentinels.of(joined) or Sentinels.zeros(joined)
+        codes = Sentinels.in_column(joined)
         if codes is not None:
             notes.append(codes.note(f"{'' if name is None else f'column {name!r} of '}{everywhere}", then))
         words = words_of(columns)

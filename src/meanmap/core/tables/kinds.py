@@ -17,6 +17,7 @@ from meanmap.core.types import Data
 from meanmap.core.values import is_sequence, label_text
 
 __all__ = [
+    "DAY",
     "FAMILIES",
     "HELD_BY",
     "OF_TIMES",

@@ -95,6 +95,11 @@ class Sentinels:
         return cls(tuple(kept), counts, len(numbers), low, high, times)
 
     @classmethod
+    def in_column(cls, column: Array) -> "Sentinels | None":
+        """Codes for missing values, or else zeros that may stand for them."""
+        return cls.of(column) or cls.zeros(column)
+
+    @classmethod
     def zeros(cls, column: Array) -> "Sentinels | None":
         """Zeros that may stand for missing values of a measurement, such as a weight; None if they look like others.
 

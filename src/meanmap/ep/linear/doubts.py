@@ -179,7 +179,7 @@ def _odd_cells(formula: Formula, texts: Collection[str]) -> list[str]:
     for name in frame:
         column, where = frame[name].to_numpy(), f"column {name!r} of data"
         if holds_floats(column):
-            codes = Sentinels.of(column) or Sentinels.zeros(column)
+            codes = Sentinels.in_column(column)
             if codes is not None:
                 found.append(codes.note(where, _REPLACED, "group" if name in formula.grouping else ""))
             others = np.flatnonzero(~np.isin(column, codes.values)) if codes else np.arange(len(column))
