@@ -529,7 +529,7 @@ def test_rows_that_agree_by_chance_are_no_copies(tmp_path):
 
 
 def test_of_many_alarms_the_first_is_explained(tmp_path):
-    """Tables of the last five only: of six alarms the first one is wanted."""
+    """Tables of the last five only: of six alarms the first one is wanted. Nothing was said about the second."""
     rng = np.random.default_rng(9)
     written(tmp_path, rng, "reference", 400)
     for k in range(7):
@@ -537,7 +537,15 @@ def test_of_many_alarms_the_first_is_explained(tmp_path):
     said = json.loads(run(tmp_path / "reference.csv", tmp_path / "b?.csv", "--seed", 0, "--json").stdout)
     assert said["alarms"] == [f"b{k}.csv" for k in range(1, 7)]
     assert [each["batches"] for each in said["compared"]] == ["b1.csv", "b3.csv", "b4.csv", "b5.csv", "b6.csv"]
-    assert "columns are compared for the first and the last 4 of 6 alarms" in said["notes"]
+    kept = "tables of all columns are kept for the first and the last 4 of 6 alarms; for another one run meanmap test "
+    assert f"{kept}two-sample with the reference and its file" in said["notes"]
+    assert [each["batches"] for each in said["each alarm"]] == said["alarms"]
+    asked = [tmp_path / "reference.csv", tmp_path / "b?.csv", "--seed", 0]
+    shown = run(*asked, "--report", tmp_path / "page.html").stdout
+    for each in said["each alarm"]:
+        assert re.search(rf"^  {each['batches']}  {re.escape(each['changed'])}$", shown, re.M)
+        assert re.match("mean .* → ", each["changed"])
+        assert each["changed"] in (tmp_path / "page.html").read_text()
 
 
 def test_a_reference_of_which_no_row_has_a_time_and_everything_else_is_read(tmp_path):

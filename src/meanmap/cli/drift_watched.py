@@ -93,6 +93,10 @@ class Watched:
             return []
         return [(drift.span(self.names), rows) for drift, rows in monitor.record.compared(True, self.known)]
 
+    def each_alarm(self, monitor: Any) -> list[tuple[str, str]]:
+        """The batches of each alarm of this run, and what changed in them, if not all tables are kept."""
+        return [] if monitor.record is None else monitor.record.each_alarm(self.known, self.names)
+
 
 def _gaps(data: dict[str, Any]) -> dict[str, np.ndarray]:
     """Whether values are missing, by column."""

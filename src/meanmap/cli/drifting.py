@@ -16,7 +16,7 @@ from meanmap.cli.options import Seed, in_own_words, names_in, refused, say
 from meanmap.core.errors import EmptyError, InputError, KindError
 from meanmap.core.language import in_few_words
 from meanmap.core.notes import note_lines
-from meanmap.stats.samples.drift_words import in_lines, rule_of, table_of
+from meanmap.stats.samples.drift_words import alarms_in_lines, in_lines, rule_of, table_of
 
 if TYPE_CHECKING:
     from meanmap.cli.inputs import Reading
@@ -268,7 +268,7 @@ def _listed(watched: Watched) -> list[list[str]]:
     return [["batch", *counts, "p-value", "evidence", *(["missing values"] if lost else []), ""], *rows]
 
 
-def _notes(watched: Watched, reading: "Reading", seed: int) -> list[str]:
+def _notes(watched: Watched, reading: "Reading", monitor: Any) -> list[str]:
     """The notes on all batches, without repetition."""
     from meanmap.stats.samples.drift_record import MOST_EXPLAINED
 
@@ -279,13 +279,16 @@ def _notes(watched: Watched, reading: "Reading", seed: int) -> list[str]:
     if watched.within:
         told.append("with strata, columns are not compared one by one: compare the rows of one stratum")
     alarms = sum(each["alarm"] for each in watched.new)
-    if alarms > MOST_EXPLAINED:
+    if watched.each_alarm(monitor):
         earlier = any(each["alarm"] for each in watched.batches[: watched.known])
         first = "" if earlier else "the first and "
-        told.append(f"columns are compared for {first}the last {MOST_EXPLAINED - 1} of {alarms} alarms")
+        other = "for another one run meanmap test two-sample with the reference and its file"
+        told.append(
+            f"tables of all columns are kept for {first}the last {MOST_EXPLAINED - 1} of {alarms} alarms; {other}"
+        )
     told += [f"{problem} This batch was not judged" for problem in watched.unread.values()]
     told += [watched.left_out] if watched.left_out else []
-    return [*dict.fromkeys([*reading.notes, *told]), f"seed {seed}"]
+    return [*dict.fromkeys([*reading.notes, *told]), f"seed {monitor.seed}"]
 
 
 def _tell(question: str, monitor: Any, watched: Watched, compared: Compared, reading: "Reading") -> None:
@@ -295,6 +298,8 @@ def _tell(question: str, monitor: Any, watched: Watched, compared: Compared, rea
     say(in_lines([header, *shown]))
     left = f"; {len(rows) - len(shown)} batches without an alarm are not shown" * (len(rows) > len(shown))
     say(f"  {rule_of(monitor)}{left}\n")
+    if alarms := watched.each_alarm(monitor):
+        say(f"{alarms_in_lines(alarms)}\n")
     most = MOST_COLUMNS if len(compared) == 1 else FEWER_COLUMNS
     for span, found in compared:
         if found:
@@ -302,7 +307,7 @@ def _tell(question: str, monitor: Any, watched: Watched, compared: Compared, rea
         if len(found) > most:
             say(f"  and {len(found) - most} more: --json and --report show all")
         say("")
-    for line in note_lines(_notes(watched, reading, monitor.seed)):
+    for line in note_lines(_notes(watched, reading, monitor)):
         say(line)
 
 
@@ -320,8 +325,10 @@ def _tell_json(question: str, monitor: Any, watched: Watched, compared: Compared
     }
     spans = [{"batches": span, "columns": plain_rows(found)} for span, found in compared]
     said |= {"batches": watched.batches, "compared": spans}
+    if alarms := watched.each_alarm(monitor):
+        said |= {"each alarm": [dict(zip(("batches", "changed"), each, strict=True)) for each in alarms]}
     said |= {"not judged": watched.unread} if watched.unread else {}
-    notes = in_own_words(_notes(watched, reading, monitor.seed)[:-1])
+    notes = in_own_words(_notes(watched, reading, monitor)[:-1])
     outputs.tell_json({**said, "notes": notes, "meanmap": __version__})
 
 
@@ -332,5 +339,6 @@ def _draw(shown: Drawn, monitor: Any, question: str, watched: Watched, compared:
         outputs.draw(monitor, shown.plot)
     if shown.report is not None:
         columns = [table_of(found, watched.name, span) for span, found in compared if found]
-        told, notes = _answer(question, monitor, watched), _notes(watched, reading, monitor.seed)
-        pages.write_drift(shown.report, monitor, question, told, _listed(watched), columns, notes)
+        told, notes = _answer(question, monitor, watched), _notes(watched, reading, monitor)
+        alarms = watched.each_alarm(monitor)
+        pages.write_drift(shown.report, monitor, question, told, _listed(watched), alarms, columns, notes)

@@ -18,7 +18,8 @@ from meanmap.plots.paged import Paged
 from meanmap.stats import TestResult
 from meanmap.stats.results import TwoSampleResult
 from meanmap.stats.samples.drift_page import ABOUT, monitor_page
-from meanmap.stats.samples.drift_words import rule_of
+from meanmap.stats.samples.drift_words import ALARMS, rule_of
+from meanmap.stats.samples.k_sample_result import ColumnsResult
 
 __all__ = ["rows", "write_drift", "write_page", "write_test"]
 
@@ -46,6 +47,7 @@ def write_drift(
     question: str,
     answer: str,
     batches: Sequence[Sequence[str]],
+    alarms: Sequence[tuple[str, ...]],
     compared: Sequence[Sequence[Sequence[str]]],
     notes: Sequence[str],
 ) -> None:
@@ -53,6 +55,8 @@ def write_drift(
     text = f"A{rule_of(monitor)[1:]} on average."
     page = monitor_page(monitor, False, [row[0] for row in batches[1:]])
     sections = [Section("The answer", answer, text, charts=page.sections[0].charts)]
+    if alarms:
+        sections.append(Section("All alarms", "", tables=((ALARMS, *alarms),)))
     for head, *rows in compared:
         title = "Which columns differ" if len(compared) == 1 else f"Which columns differ: {head[3]}"
         table = tuple(map(tuple, (head, *rows)))
@@ -79,8 +83,8 @@ def write_test(
     settings = (*in_own_words(said), *(("note", note) for note in in_few(in_own_words(notes))))
     text = f"{result.method[:1].upper()}{result.method[1:]}. {first.text}"
     shown = answer(result, question, level)
-    clear = [each for each in getattr(result, "differences", ()) if each.shown] if result.reject(level) else []
-    shown += f" {clear[0].sentence()}" if clear else ""
+    if isinstance(result, ColumnsResult) and result.reject(level):
+        shown = " ".join((shown, *result.differences.sentences()))
     sections = [Section("The answer", shown, text, charts=first.charts, tables=(settings, *tables))]
     if effect is not None:
         said = (("what", "value"), *effect.lines(), *(("warning", text) for text in in_own_words(effect.warnings)))

@@ -2,9 +2,12 @@
 
 import numpy as np
 import pandas as pd
+import pytest
 from scipy.stats import binom
 
 import meanmap as mm
+from meanmap.stats.samples.drift_columns import Rows, moved_columns
+from meanmap.stats.samples.drift_words import in_one_line
 from meanmap.stats.samples.relations import changed_relations
 
 
@@ -57,3 +60,41 @@ def test_a_monitor_names_the_correlation_that_was_lost():
     assert first["difference"]["high"] < -0.6
     assert not any(each["what"].startswith(("sd", "median")) for each in others)
     assert "rank correlation of a and b" in str(monitor)
+
+
+def test_a_mean_beside_a_lost_correlation_keeps_its_own_pvalue():
+    """The row "mean b" had the p-value .002 of its relation to a, which alone had changed."""
+    rng = np.random.default_rng(6)
+    reference, batch = ({n: np.asarray(c) for n, c in rows(rng, *n).items()} for n in ((800, 0.8), (400, 0.1)))
+    found = moved_columns(Rows(reference), Rows(batch), 0)
+    assert found[0]["what"] == "rank correlation of a and b"
+    assert found[0]["pvalue"] <= 0.01
+    assert min(row["pvalue"] for row in found[1:]) > 0.01
+    assert in_one_line(found) == "rank correlation of a and b {} → {}".format(*found[0]["cells"][:2])
+
+
+@pytest.mark.parametrize("by", [False, True])
+def test_a_two_sample_test_names_a_lost_correlation(by, tmp_path):
+    """Only means that had not changed were shown."""
+    rng = np.random.default_rng(7)
+    samples = rows(rng, 500, 0.8), rows(rng, 300, 0.1)
+    if by:
+        both = {name: np.concatenate([sample[name] for sample in samples]) for name in samples[0]}
+        result = mm.two_sample_test(both | {"arm": np.repeat(["p", "q"], (500, 300))}, by="arm", rng=0)
+    else:
+        result = mm.two_sample_test(*samples, rng=0)
+    names = ("arm=p", "arm=q") if by else ("x", "y")
+    (found,) = result.differences.relations
+    assert found.pair == ("a", "b")
+    ends = "rank correlation of a and b: {1:} in {4:}, {2:} in {5:}, a difference of {3:}".format(
+        *found.cells(), *names
+    )
+    assert ends in str(result)
+    assert str(result.differences).splitlines()[1].startswith("rank correlation of a and b")
+    assert "The rank correlation of a and b is" in result.page(tmp_path / "page.html").read_text()
+    assert result.to_dict()["correlations"] == [found.to_dict()]
+    mm.save(result, tmp_path / "result")
+    assert str(mm.load(tmp_path / "result")) == str(result)
+    same = mm.two_sample_test(samples[0], rows(rng, 300, 0.8), rng=0)
+    assert same.differences.relations == ()
+    assert "correlations" not in same.to_dict()

@@ -1,6 +1,7 @@
 """Which columns make samples differ: a test of each, with multiplicity correction, and the share of each."""
 
 from collections.abc import Mapping, Sequence
+from typing import NamedTuple
 
 import numpy as np
 
@@ -17,7 +18,7 @@ from meanmap.stats.samples.shuffling import Place, leaf_at, places_of_columns
 from meanmap.stats.samples.units import Forms
 from meanmap.stats.settings import check_draws
 
-__all__ = ["column_pvalues", "gram_alone", "some_rows"]
+__all__ = ["Attributed", "attributed", "gram_alone", "some_rows"]
 
 # From larger samples this many points are drawn at random, enough to find the columns that contribute.
 MOST_POINTS = 1000
@@ -38,7 +39,22 @@ def some_rows(sizes: Sequence[int], generator: np.random.Generator) -> tuple[np.
     return np.concatenate([start + part for start, part in zip(starts, drawn, strict=False)]), tuple(found)
 
 
-def column_pvalues(
+class Attributed(NamedTuple):
+    """P-values of columns, each corrected for the number of columns: of the column's own distribution, and of its
+    dependence on other columns, which is not always tested.
+    """
+
+    own: dict[str, float]
+    dependence: dict[str, float]
+
+    def merged(self) -> dict[str, float]:
+        """One p-value for each column, twice the smaller one if there are two, the smallest first."""
+        if not self.dependence:
+            return _smallest_first(self.own)
+        return _smallest_first({name: min(2 * min(p, self.dependence[name]), 1.0) for name, p in self.own.items()})
+
+
+def attributed(
     domain: object,
     points: Points,
     columns: Sequence[str],
@@ -47,32 +63,34 @@ def column_pvalues(
     rng: Seed,
     n_permutations: int,
     design: Exchange | None = None,
-) -> dict[str, float]:
-    """A p-value for each column of a pooled sample, corrected for the number of columns, the smallest first."""
+) -> Attributed:
+    """P-values for the columns of a pooled sample."""
     check_draws(n_permutations)
     generator = Rng.of(rng).generator
     scores = Scores.of(domain, points, columns, dict(widths), least=1)
-    tested: dict[str, float] = {}
+    tested = Attributed({}, {})
     if scores is not None and design is not None:
         tested = _tested_under(scores, sizes, design, n_permutations, generator)
     elif scores is not None:
         chosen, _ = some_rows(sizes, generator)
         tested = _tested_columns(scores, sizes, chosen, n_permutations, generator)
-    return tested | {name: 1.0 for name in places_of_columns(domain, points, columns, widths) if name not in tested}
+    rest = {name: 1.0 for name in places_of_columns(domain, points, columns, widths) if name not in tested.own}
+    return Attributed(tested.own | rest, tested.dependence | rest if tested.dependence else {})
 
 
 def _tested_columns(
     scores: Scores, sizes: Sequence[int], pairs: np.ndarray, n_permutations: int, generator: np.random.Generator
-) -> dict[str, float]:
-    """A p-value for each column, corrected for multiplicity, the smallest first.
+) -> Attributed:
+    """P-values for each column, corrected for multiplicity: from the column's own ranks, and from its products with
+    other columns among the rows `pairs`.
 
-    It is twice the smaller of two p-values: one from the column's own ranks, one from its products with other columns
-    among the rows `pairs`. Each compares a column with the maximum over all columns not rejected before it (step-down,
+    Each compares a column with the maximum over all columns not rejected before it (step-down,
     Westfall & Young 1993, algorithm 2.8). This bounds the family-wise error rate for any differences in other columns.
     """
     samples = np.repeat(np.arange(len(sizes)), sizes)
     d = len(scores.names)
-    pvalues = _of_ranks(scores, grouped_forms(_exchanged(samples, n_permutations, generator), sizes))
+    own = _of_ranks(scores, grouped_forms(_exchanged(samples, n_permutations, generator), sizes))
+    dependence: dict[str, float] = {}
     if d > 1:
         labels = _exchanged(samples[pairs], n_permutations, generator)
         main = scores.main[pairs] - scores.main[pairs].mean(axis=0)
@@ -80,13 +98,13 @@ def _tested_columns(
         # Each of several samples is compared with all others; with two samples both comparisons are the same.
         each = range(len(sizes) if len(sizes) > 2 else 1)
         values = [_of_products(main[:, kept], scores.of_main[kept], labels == g, d) for g in each]
-        pvalues = np.minimum(2 * np.minimum(pvalues, _stepped_down(np.max(values, axis=0))), 1.0)
-    return _smallest_first(scores, pvalues)
+        dependence = _named(scores, _stepped_down(np.max(values, axis=0)))
+    return Attributed(_named(scores, own), dependence)
 
 
 def _tested_under(
     scores: Scores, sizes: Sequence[int], design: Exchange, n_permutations: int, generator: np.random.Generator
-) -> dict[str, float]:
+) -> Attributed:
     """A p-value for each column from its own ranks, under the permutations of a design.
 
     Products of columns are left out, since their standard errors in each draw are those of independent rows.
@@ -95,11 +113,15 @@ def _tested_under(
     design = design.bundled(groups, generator)
     labels = design.of_units(groups)
     forms = exchanged_forms(design.labels(labels, n_permutations, generator), design)
-    return _smallest_first(scores, _of_ranks(scores, forms))
+    return Attributed(_named(scores, _of_ranks(scores, forms)), {})
 
 
-def _smallest_first(scores: Scores, pvalues: np.ndarray) -> dict[str, float]:
-    return {scores.names[j]: float(pvalues[j]) for j in np.argsort(pvalues, kind="stable")}
+def _named(scores: Scores, pvalues: np.ndarray) -> dict[str, float]:
+    return dict(zip(scores.names, pvalues.tolist(), strict=True))
+
+
+def _smallest_first(pvalues: Mapping[str, float]) -> dict[str, float]:
+    return dict(sorted(pvalues.items(), key=lambda item: item[1]))
 
 
 def _of_ranks(scores: Scores, forms: Forms) -> np.ndarray:

@@ -10,6 +10,7 @@ from meanmap.core.language import in_python
 from meanmap.core.values import Value, frame_of, label_shown, plain
 from meanmap.stats.result import Interval
 from meanmap.stats.samples.deviations import LEAST_UNITS
+from meanmap.stats.samples.relations import Relation
 
 __all__ = ["ColumnDifference", "Differences", "said_of"]
 
@@ -172,6 +173,8 @@ class Differences(Value, Sequence[ColumnDifference]):
         The number of pairs of samples that are compared.
     unjudged : bool
         Whether strata, clusters or weights leave too few independent rows to compare standard deviations.
+    relations : tuple of Relation
+        The rank correlations of two columns that differ between two samples, the largest difference first.
     design : str
         Which rows are compared: "within strata", "of 40 clusters", "of weighted rows", or "".
 
@@ -195,6 +198,7 @@ class Differences(Value, Sequence[ColumnDifference]):
     ratios: int = 0
     pairs: int = 1
     unjudged: bool = False
+    relations: tuple[Relation, ...] = ()
 
     @property
     def level(self) -> str:
@@ -213,6 +217,7 @@ class Differences(Value, Sequence[ColumnDifference]):
         told = "; each column by all rows that have it, all else by complete rows" * own
         told += f"; differences are {self._which}" if self.each else ""
         told += f"; {ADJUSTED}" * self.unlike
+        told += "; those of rank correlations are simultaneous for all pairs of columns" * bool(self.relations)
         told += f"; standard deviations are not compared with fewer than {LEAST_UNITS} {_UNITS}" * self.unjudged
         return f"{self.level}{more}{told}"
 
@@ -225,6 +230,15 @@ class Differences(Value, Sequence[ColumnDifference]):
 
     def __len__(self) -> int:
         return len(self.each)
+
+    def sentences(self) -> tuple[str, ...]:
+        """The clearest difference of a column, and of a rank correlation, as sentences, if there are any."""
+        clear = [each.sentence() for each in self if each.shown][:1]
+        for each in self.relations[:1]:
+            what, first, second, by = each.cells()
+            one, other = self[0].names
+            clear.append(f"The {what} is {first} in {one} and {second} in {other}, a difference of {by}.")
+        return tuple(clear)
 
     def to_frame(self) -> Any:
         """A pandas frame with a row for each difference: column, label, first, second (the means or shares), estimate,
@@ -275,7 +289,8 @@ class Differences(Value, Sequence[ColumnDifference]):
         last = ("standard deviations",) if spread else ()
         if not self._several:
             lines = (each.cells() + spread for each, spread in zip(self, more, strict=True))
-            return [("what", *self[0].names, by, *last), *lines]
+            relations = (each.cells() + ("",) * spread for each in self.relations)
+            return [("what", *self[0].names, by, *last), *relations, *lines]
         cells = ((each.cells(), " and ".join(each.names)) for each in self)
         lines = ((what, who, *said, *spread) for ((what, *said), who), spread in zip(cells, more, strict=True))
         return [("what", "samples", "first", "second", by, *last), *lines]
@@ -285,7 +300,8 @@ class Differences(Value, Sequence[ColumnDifference]):
         if not self:
             return ()
         head, *rows = self.rows()
-        more = [(*((e.as_they_are,) if self.unlike else ()), f"{e.clarity:.3g}") for e in self]
+        more = [("",) for _ in self.relations]
+        more += [(*((e.as_they_are,) if self.unlike else ()), f"{e.clarity:.3g}") for e in self]
         names = (*(("unadjusted",) if self.unlike else ()), "standard errors")
         return (((*head, *names), *((*row, *last) for row, last in zip(rows, more, strict=True))),)
 
@@ -305,16 +321,20 @@ def _apart(first: float, second: float) -> tuple[str, str]:
     return next((pair for pair in shown if pair[0] != pair[1]), shown[0])
 
 
-def said_of(found: Sequence[ColumnDifference]) -> list[str]:
+def said_of(found: Differences) -> list[str]:
     """A line for each clear difference; if these are few, also for the clearest of other columns. If most rows of a
     column have one number, all three of its differences are shown.
     """
+    related = []
+    for each in found.relations[:LEAST_SAID]:
+        what, first, second, by = each.cells()
+        related.append(f"{what}: {first} in {found[0].names[0]}, {second} in {found[0].names[1]}, a difference of {by}")
     said = [each for each in found if each.shown][:MOST_SAID]
     whole = {each.column for each in found if each.without is not None}
     for each in found:
         new = each.column not in {other.column for other in said} or (each.column in whole and each not in said)
-        if len(said) < LEAST_SAID and new:
+        if len(related) + len(said) < LEAST_SAID and new:
             said.append(each)
     more = len(found) - len(said)
     where = in_python("in result.differences", "on the page of --report")
-    return [*map(str, said), *([f"and {more} more {where}"] if more > 0 else [])]
+    return [*related, *map(str, said), *([f"and {more} more {where}"] if more > 0 else [])]

@@ -23,13 +23,14 @@ from meanmap.stats.samples.by_column import ColumnDifference, Differences
 from meanmap.stats.samples.cells import Cells
 from meanmap.stats.samples.deviations import LEAST_UNITS, clear_ratio, deviations_of
 from meanmap.stats.samples.own_rows import Columns, OwnRows, called
+from meanmap.stats.samples.relations import Relation, changed_relations
 from meanmap.stats.settings import LEAST_POINTS
 
 __all__ = ["are_tables", "by_name", "differences", "differences_of_all", "mostly_one_value"]
 
 # This many labels of a column are compared, the most frequent in both samples, and as many that one sample lacks.
 MOST_LABELS = 3
-# With more rows, a median is computed from evenly spaced rows.
+# With more rows, medians and correlations are computed from evenly spaced rows.
 MOST_SORTED = 200_000
 # Standard errors of shares up to this are rounding errors: all rows are equal.
 NO_ERROR = 1e-9
@@ -98,7 +99,17 @@ def differences_of_all(
         sizes = {sample: len(part) for sample, part in wider[name].items()}
         among = pairs if own.design is None else _pairs(sizes, own.design.among(own.there[name]))
         compared += [each._replace(own=True) for each in _compared(name, wider[name], among)]
-    return _estimated(compared, confidence, "" if design is None else design.told("").strip())
+    found = _estimated(compared, confidence, "" if design is None else design.told("").strip())
+    return found if design is not None or len(samples) != 2 else replace(found, relations=_relations(columns))
+
+
+def _relations(columns: Mapping[str, Mapping[str, np.ndarray]]) -> tuple[Relation, ...]:
+    """The rank correlations that differ between two samples of at most 100 columns."""
+    if not 1 < len(columns) <= MOST_COLUMNS:
+        return ()
+    step = -(-max(len(part) for part in next(iter(columns.values())).values()) // MOST_SORTED)
+    first, second = ({name: list(parts.values())[k][::step] for name, parts in columns.items()} for k in range(2))
+    return tuple(changed_relations(first, second, list(columns)))
 
 
 def _wider(

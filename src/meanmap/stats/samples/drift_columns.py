@@ -11,6 +11,7 @@ from meanmap.core.tables.apart import columns_named
 from meanmap.core.tables.kinds import family_of
 from meanmap.core.tables.table import Table
 from meanmap.core.values import Value, label_text
+from meanmap.stats.samples.attribution import Attributed
 from meanmap.stats.samples.by_column import ColumnDifference
 from meanmap.stats.samples.comparing import differences
 from meanmap.stats.samples.drift_gaps import Gaps
@@ -73,15 +74,17 @@ def moved_columns(before: Rows, here: Rows, seed: int) -> list[dict[str, Any]]:
     reference, rows = Table(before.columns), Table({name: here.columns[name] for name in before.columns})
     generator = np.random.default_rng(seed)
     some = [Table(Rows(dict(side.columns)).some(MOST_TESTED, generator).columns) for side in (reference, rows)]
-    pvalues: dict[str, float] = {}
+    pvalues = Attributed({}, {})
     if min(map(len, (before, here))) >= LEAST_POINTS:
         with columns_named(list(before.columns)):
             tested = two_sample_test(*some, n_permutations=FEWEST_DRAWS, rng=seed)
-            pvalues = tested.column_pvalues(rng=seed)
+            pvalues = tested.attributed(seed)
     compared = differences(reference, rows)
+    own = {name: min(2 * pvalue, 1.0) for name, pvalue in pvalues.own.items()} if pvalues.dependence else pvalues.own
     relations = _relations(before, here, pvalues)
     found += relations
     related = {name for row in relations for name in row["column"]}
+    found += [_dependence(name, p) for name, p in pvalues.dependence.items() if 2 * p <= LEVEL and name not in related]
     shown = [(each.column, each.label) for each in compared]
     for each in compared:
         (what, *cells), said = each.cells(), each.to_dict()
@@ -92,13 +95,13 @@ def moved_columns(before: Rows, here: Rows, seed: int) -> list[dict[str, Any]]:
             "batches": said["second"],
         }
         row |= {"difference": {end: said[end] for end in ("estimate", "low", "high")}}
-        row |= {"pvalue": pvalues.get(each.column), "clear": each.clear}
+        row |= {"pvalue": own.get(each.column), "clear": each.clear}
         found.append({**row, "cells": cells, "of": _kind(each), "label": each.label})
-        if each.medians is None or each.without is not None or pvalues.get(each.column, 1.0) > LEVEL:
+        if each.medians is None or each.without is not None or own.get(each.column, 1.0) > LEVEL:
             continue
         pair = tuple(np.asarray(part.columns[each.column], float) for part in (reference, rows))
         other: dict[str, Any] = {"difference": None, "of": ""}
-        if _spreads_differ(*pair) or not (each.clear or each.column in related):
+        if _spreads_differ(*pair) or not each.clear:
             for what, ends in (("sd", (_sd(pair[0]), _sd(pair[1]))), ("median", each.medians)):
                 cells = [*(f"{number:.4g}" for number in ends), ""]
                 other |= {"what": f"{what} {each.column}", "reference": float(ends[0]), "batches": float(ends[1])}
@@ -118,17 +121,25 @@ def moved_columns(before: Rows, here: Rows, seed: int) -> list[dict[str, Any]]:
     return sorted(found, key=lambda row: (1.0 if row["pvalue"] is None else row["pvalue"], -_size(row, sizes)))
 
 
-def _relations(before: Rows, here: Rows, pvalues: Mapping[str, float]) -> list[dict[str, Any]]:
-    """Correlations that changed, of columns with small p-values, which can also be due to a changed relation alone."""
-    names = [name for name, pvalue in pvalues.items() if pvalue <= LEVEL]
+def _dependence(name: str, pvalue: float) -> dict[str, Any]:
+    """A changed dependence of a column on others that is no rank correlation."""
+    row = {"column": name, "what": f"dependence of {name} on other columns", "reference": None, "batches": None}
+    row |= {"difference": None, "pvalue": min(2 * pvalue, 1.0), "clear": True, "label": None, "of": ""}
+    return {**row, "cells": ["", "", ""]}
+
+
+def _relations(before: Rows, here: Rows, pvalues: Attributed) -> list[dict[str, Any]]:
+    """Correlations that changed, of columns with small p-values."""
+    merged = pvalues.merged()
+    names = [name for name, pvalue in merged.items() if pvalue <= LEVEL]
     found = []
     for each in changed_relations(before.columns, here.columns, names):
+        what, *cells = each.cells()
         change, one, other = each.second - each.first, *each.pair
-        row: dict[str, Any] = {"column": each.pair, "what": f"rank correlation of {one} and {other}"}
+        row: dict[str, Any] = {"column": each.pair, "what": what}
         row |= {"reference": each.first, "batches": each.second, "label": None, "of": "", "clear": True}
         row |= {"difference": {"estimate": change, "low": each.low, "high": each.high}}
-        cells = [f"{each.first:.2f}", f"{each.second:.2f}", f"{change:.2f} ({each.low:.2f} to {each.high:.2f})"]
-        found.append({**row, "pvalue": max(pvalues[one], pvalues[other]), "cells": cells})
+        found.append({**row, "pvalue": max(merged[one], merged[other]), "cells": cells})
     return found
 
 

@@ -11,7 +11,7 @@ from meanmap.core.values import plain
 from meanmap.plots.facts import Axis, Chart, Mark, Page, Panel, Section
 from meanmap.stats.samples.drift_picture import of_missing
 from meanmap.stats.samples.drift_record import MOST_EXPLAINED
-from meanmap.stats.samples.drift_words import in_lines, table_of
+from meanmap.stats.samples.drift_words import ALARMS, alarms_in_lines, in_lines, table_of
 
 __all__ = ["ABOUT", "MOST_COLUMNS", "facts_of", "in_words", "monitor_page", "plain_rows"]
 
@@ -25,7 +25,7 @@ ABOUT = (
 
 def in_words(monitor: Any) -> str:
     """A monitor as text: a line, a table of the columns that moved for each alarm, and notes."""
-    tables = []
+    tables = [alarms_in_lines(alarms)] if (alarms := _each_alarm(monitor)) else []
     for span, rows in _compared(monitor, last=False):
         more = f"\n  and {len(rows) - MOST_COLUMNS} more: to_dict() and page(path) have all" * (
             len(rows) > MOST_COLUMNS
@@ -70,16 +70,23 @@ def facts_of(monitor: Any) -> dict[str, Any]:
     facts = plain(monitor, "run_length", "limit", "pvalue_limit", "seed", "pvalues", "evidence", "alarms")
     facts["notes"] = list(dict.fromkeys((*monitor.standing, *monitor.notes)))
     spans = [{"batches": span, "columns": plain_rows(rows)} for span, rows in _compared(monitor, last=False)]
-    return facts | {"compared": spans}
+    alarms = [dict(zip(("batches", "changed"), each, strict=True)) for each in _each_alarm(monitor)]
+    return facts | {"compared": spans} | ({"each alarm": alarms} if alarms else {})
 
 
 def _notes(monitor: Any) -> list[str]:
     """Notes on columns that are not watched, on rows that are alike, and on the latest batch, each once."""
     told = list(dict.fromkeys((*monitor.left_out.values(), *monitor.standing, *monitor.notes)))
-    if monitor.record is None or len(monitor.alarms) <= MOST_EXPLAINED:
+    if not _each_alarm(monitor):
         return told
     which = f"the first and the last {MOST_EXPLAINED - 1} of {len(monitor.alarms)} alarms"
-    return [*told, f"columns are compared for {which}."]
+    other = "for another one pass the reference and its batch to mm.two_sample_test"
+    return [*told, f"tables of all columns are kept for {which}; {other}."]
+
+
+def _each_alarm(monitor: Any) -> list[tuple[str, str]]:
+    """The batches of each alarm, and what changed, if not all tables are kept."""
+    return [] if monitor.record is None else monitor.record.each_alarm()
 
 
 def monitor_page(monitor: Any, brief: bool, names: Sequence[str] = ()) -> Page:
@@ -113,7 +120,9 @@ def monitor_page(monitor: Any, brief: bool, names: Sequence[str] = ()) -> Page:
     ]
     notes = note_table(_notes(monitor))
     section = Section("The answer", _answer(monitor), charts=(chart,) if rows else (), tables=(notes,))
-    moved = [
+    alarms = _each_alarm(monitor)
+    moved = [Section("All alarms", "", tables=((ALARMS, *alarms),))] if alarms else []
+    moved += [
         Section(
             f"Which columns differ: {span}",
             f"{span[:1].upper()}{span[1:]} compared with the reference.",

@@ -12,6 +12,7 @@ from meanmap.stats.samples.comparing import by_name
 from meanmap.stats.samples.drift_columns import Rows, moved_columns, over_time, typical
 from meanmap.stats.samples.drift_copies import Copies, Copy
 from meanmap.stats.samples.drift_gaps import Gaps
+from meanmap.stats.samples.drift_words import in_one_line
 
 __all__ = ["MOST_EXPLAINED", "Compared", "Drift", "Record", "by_column"]
 
@@ -30,14 +31,11 @@ class Seen(Value):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Drift(Value):
-    """The batches since a drift began, from the first to the last by number, and the reference."""
+class Span(Value):
+    """The batches since a drift began, from the first to the last by number."""
 
     first: int
     last: int
-    rows: Rows
-    reference: Rows
-    seed: int
 
     def span(self, names: Sequence[str] = ()) -> str:
         """The batches as a text, by number or by the names of all batches."""
@@ -45,10 +43,31 @@ class Drift(Value):
             return " to ".join(dict.fromkeys([names[self.first - 1], names[self.last - 1]]))
         return f"batch {self.first}" if self.first == self.last else f"batches {self.first} to {self.last}"
 
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Brief(Span):
+    """A drift whose rows are no longer kept, and what changed, as a text."""
+
+    changed: str
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Drift(Span):
+    """A drift with its rows and the reference."""
+
+    rows: Rows
+    reference: Rows
+    seed: int
+
     @cached_property
     def columns(self) -> list[dict[str, Any]]:
         """The difference of each column from the reference, computed when first needed."""
         return moved_columns(self.reference, self.rows, self.seed)
+
+    @property
+    def changed(self) -> str:
+        """What changed, as a text."""
+        return in_one_line(self.columns)
 
 
 # A drift, and a row for each column, with the values of all batches.
@@ -71,6 +90,8 @@ class Record(Value):
         Means and shares of the columns of each batch.
     since : tuple of Seen
     drifts : tuple of Drift
+    earlier : tuple of Brief
+        The drifts between the first and the latest four.
     """
 
     reference: Rows
@@ -80,6 +101,7 @@ class Record(Value):
     since: tuple[Seen, ...] = ()
     drifts: tuple[Drift, ...] = ()
     latest: Seen | None = None
+    earlier: tuple[Brief, ...] = ()
 
     @classmethod
     def of(cls, reference: Any, gaps: Gaps | None, most: int, seed: int) -> "Record | None":
@@ -101,11 +123,15 @@ class Record(Value):
         lost = 0.0 if monitor.gaps is None else float(monitor.gaps.evidence[-1])
         seen = Seen(number, rows, float(monitor.evidence[-1]), lost)
         since, drifts = (*self.since, seen) if max(seen.evidence, lost) > 0 else (), self.drifts
+        earlier = self.earlier
         if monitor.alarm:
             parts = _since(since, "evidence" if monitor.exceeded(seen.evidence, monitor.pvalues[-1]) else "missing")
             together = Rows.joined([part.rows for part in parts])
             drift = Drift(parts[0].number, number, together, self.reference, monitor.seed)
-            drifts, since = (*drifts[:1], *drifts[1:][2 - MOST_EXPLAINED :], drift), ()
+            if len(drifts) == MOST_EXPLAINED:
+                first, left, *drifts = drifts
+                drifts, earlier = [first, *drifts], (*earlier, Brief(left.first, left.last, left.changed))
+            drifts, since = (*drifts, drift), ()
         return replace(
             self,
             copies=self.copies.step(columns, number),
@@ -114,6 +140,7 @@ class Record(Value):
             since=since,
             drifts=drifts,
             latest=seen,
+            earlier=earlier,
         )
 
     def note_on_copy(self) -> tuple[str, ...]:
@@ -137,6 +164,13 @@ class Record(Value):
         return [
             (drift, [{**row, "over time": over_time(row, self.batches)} for row in drift.columns]) for drift in drifts
         ]
+
+    def each_alarm(self, known: int = 0, names: Sequence[str] = ()) -> list[tuple[str, str]]:
+        """The batches of each alarm after the batch `known`, and what changed in them, if not all tables are kept."""
+        if not self.earlier or self.earlier[-1].last <= known:
+            return []
+        drifts = sorted((*self.drifts, *self.earlier), key=lambda drift: drift.last)
+        return [(drift.span(names), drift.changed) for drift in drifts if drift.last > known]
 
 
 def _columns(data: Any) -> dict[str, np.ndarray]:

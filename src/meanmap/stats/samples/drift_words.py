@@ -5,11 +5,17 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["in_lines", "rule_of", "table_of"]
+from meanmap.core.language import in_few_words
+
+__all__ = ["ALARMS", "alarms_in_lines", "in_lines", "in_one_line", "rule_of", "table_of"]
 
 # The largest number of batches drawn next to a column, and of characters in a cell.
 MOST_DRAWN, MOST_CHARACTERS = 40, 48
 BARS = "▁▂▃▄▅▆▇█"
+# The header of the list of alarms.
+ALARMS = ("alarm", "what changed")
+# A line about an alarm names at most this many changes, of columns whose p-value is at most this.
+MOST_CHANGES, LEVEL = 3, 0.05
 
 
 def rule_of(monitor: Any) -> str:
@@ -30,6 +36,21 @@ def table_of(found: Sequence[Mapping[str, Any]], reference: str, span: str) -> l
             for each, pvalue in zip(found, pvalues, strict=True)
         ),
     ]
+
+
+def in_one_line(found: Sequence[Mapping[str, Any]]) -> str:
+    """The clearest changes, with the values in the reference and in the batches.
+
+    Examples
+    --------
+    >>> row = {"what": "mean weight", "pvalue": 0.01, "clear": True, "cells": ["5.1", "7.3", "2.2 (1.9 to 2.5)"]}
+    >>> in_one_line([row, {**row, "pvalue": 0.4}]), in_one_line([{**row, "pvalue": 0.4}]), in_one_line([])
+    ('mean weight 5.1 → 7.3', 'no column clearly by itself', 'no column clearly by itself')
+    """
+    clear = [each for each in found if each["clear"] and each["pvalue"] is not None and each["pvalue"] <= LEVEL]
+    ends = (" → ".join(filter(None, each["cells"][:2])) for each in clear)
+    changes = [f"{_short(each['what'])} {pair}".rstrip() for each, pair in zip(clear, ends, strict=True)]
+    return in_few_words(changes, MOST_CHANGES) or "no column clearly by itself"
 
 
 def drawn(values: Sequence[float]) -> str:
@@ -60,6 +81,19 @@ def in_lines(rows: Sequence[Sequence[str]]) -> str:
     rows = [[_short(cell) for cell in row] for row in rows]
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     return "\n".join("  " + "  ".join(map(str.ljust, row, widths)).rstrip() for row in rows)
+
+
+def alarms_in_lines(alarms: Sequence[tuple[str, str]]) -> str:
+    """A line for each alarm, whole.
+
+    Examples
+    --------
+    >>> print(alarms_in_lines([("batch 7", "mean weight 5.1 → 7.3")]))
+      alarm    what changed
+      batch 7  mean weight 5.1 → 7.3
+    """
+    width = max(len(span) for span, _ in (ALARMS, *alarms))
+    return "\n".join(f"  {span:<{width}}  {changed}" for span, changed in (ALARMS, *alarms))
 
 
 def _short(cell: str) -> str:

@@ -10,7 +10,7 @@ from meanmap.core.language import with_and
 from meanmap.core.types import Points, Seed
 from meanmap.stats.designs.exchanges import Exchange
 from meanmap.stats.result import TestResult
-from meanmap.stats.samples.attribution import column_pvalues
+from meanmap.stats.samples.attribution import Attributed, attributed
 from meanmap.stats.samples.by_column import Differences, said_of
 from meanmap.stats.shown import MOST_CALLED, Shown
 
@@ -45,7 +45,11 @@ class ColumnsResult(TestResult):
     def to_dict(self) -> dict[str, Any]:
         """The result as plain Python values, ready for JSON."""
         found = super().to_dict()
-        return found | ({"differences": [each.to_dict() for each in self.differences]} if self.differences else {})
+        if not self.differences:
+            return found
+        found |= {"differences": [each.to_dict() for each in self.differences]}
+        relations = [each.to_dict() for each in self.differences.relations]
+        return found | ({"correlations": relations} if relations else {})
 
     def lines(self) -> list[tuple[str, str]]:
         """The result in words."""
@@ -55,7 +59,7 @@ class ColumnsResult(TestResult):
         said += [("intervals", WEAK)] if weak else []
         pvalues = ", ".join(f"{name} {pvalue:.3g}" for name, pvalue in self._printed_pvalues.items())
         every = ", all samples together" if len(self.sizes) > 2 else ""
-        what = "of each column and how it goes with others" if self.design is None else "of each column by itself"
+        what = "of each column and its dependence on others" if self.design is None else "of each column by itself"
         adjusted = f"({what}{every}; adjusted for {len(self.columns)} columns)"
         said += [("p-values", f"{pvalues} {adjusted}")] if pvalues else []
         return [*super().lines(), *said]
@@ -73,8 +77,8 @@ class ColumnsResult(TestResult):
         return ROWS_AS_THEY_ARE if self.differences and self.differences.unlike else ""
 
     def _answer(self) -> str:
-        clear = self.pvalue <= 0.05 and [each for each in self.differences if each.shown]
-        return f"{super()._answer()} {clear[0].sentence()}" if clear else super()._answer()
+        clear = self.differences.sentences() if self.pvalue <= 0.05 else ()
+        return " ".join((super()._answer(), *clear))
 
     def _drawn_first(self) -> tuple[str, ...]:
         return tuple(each.column for each in self.differences)
@@ -110,13 +114,17 @@ class ColumnsResult(TestResult):
         n_permutations : int
             The number of permutations of the samples. The cost is O(B N) for each column and each pair of columns.
         """
+        return self.attributed(rng, n_permutations).merged()
+
+    def attributed(self, rng: Seed, n_permutations: int = 999) -> Attributed:
+        """P-values of columns: of their own distributions, and of their dependence on others."""
         domain, points = self._pooled()
         if not self.columns:
             raise KindError("these points are neither rows of numbers nor of a table: there are no columns to test.")
         if self.null.kind == "exchanges" and self.design is None:
             raise KindError("this result was saved without its within=, clusters= or weights=: run the test again.")
         known = self.columns, self.widths, self.sizes
-        return column_pvalues(domain, points, *known, rng, n_permutations, self.design)
+        return attributed(domain, points, *known, rng, n_permutations, self.design)
 
     @property
     def _keeps_points(self) -> bool:

@@ -1,13 +1,15 @@
 """Rank correlations of pairs of columns that differ between two samples."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from itertools import combinations
-from typing import NamedTuple
+from typing import Any
 
 import numpy as np
 from scipy.special import ndtri
 
 from meanmap.core.tables.kinds import family_of
+from meanmap.core.values import Value, plain
 from meanmap.stats.samples.scores import ranks
 
 __all__ = ["Relation", "changed_relations"]
@@ -16,7 +18,8 @@ __all__ = ["Relation", "changed_relations"]
 CHANCE = 1e-4
 
 
-class Relation(NamedTuple):
+@dataclass(frozen=True, eq=False, repr=False)
+class Relation(Value):
     """Rank correlations of a pair of columns in two samples, and an interval for the second minus the first."""
 
     pair: tuple[str, str]
@@ -24,6 +27,21 @@ class Relation(NamedTuple):
     second: float
     low: float
     high: float
+
+    @property
+    def what(self) -> str:
+        """The compared quantity, as a text."""
+        return f"rank correlation of {self.pair[0]} and {self.pair[1]}"
+
+    def cells(self) -> tuple[str, str, str, str]:
+        """The compared quantity, its value in both samples, and the difference with its interval, as texts."""
+        change = f"{self.second - self.first:.2f} ({self.low:.2f} to {self.high:.2f})"
+        return self.what, f"{self.first:.2f}", f"{self.second:.2f}", change
+
+    def to_dict(self) -> dict[str, Any]:
+        """The relation as plain Python values, ready for JSON."""
+        change = {"estimate": self.second - self.first, **plain(self, "low", "high")}
+        return {"columns": list(self.pair), **plain(self, "first", "second"), **change}
 
 
 def changed_relations(
