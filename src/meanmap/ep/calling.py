@@ -105,7 +105,7 @@ def call(factor: FactorLike, arguments: list[Any], mapped: tuple[int, ...], key:
     # Doubles travel as pairs of words: the thread of a callback is outside the 64-bit scope, and would shorten them.
     pairs = [jax.lax.bitcast_convert_type(value.astype(jnp.float64), jnp.uint32) for value in spread]
     shape = jax.ShapeDtypeStruct((count, 2), jnp.uint32)
-    host = Host(function, factor.name, bool(keys), factor.vectorised, spread[0].ndim - 1, mapped)
+    host = _host(factor, bool(keys), spread[0].ndim - 1, mapped)
     found = jax.pure_callback(host, shape, *words, *pairs, vmap_method="broadcast_all")
     return jax.lax.bitcast_convert_type(found, jnp.float64)
 
@@ -114,7 +114,12 @@ def evaluated(factor: FactorLike, values: list[np.ndarray]) -> np.ndarray:
     """A function on the host at a few points, outside of compiled programs; a sampler gets the same seeds each time."""
     count = len(values[0])
     seeds = [np.arange(2 * count, dtype=np.uint32).reshape(count, 2)] if factor.random else []
-    return Host(factor.function, factor.name, factor.random, factor.vectorised).counted([*seeds, *values])
+    return _host(factor, factor.random).counted([*seeds, *values])
+
+
+def _host(factor: FactorLike, random: bool, dimensions: int = 0, over: tuple[int, ...] = ()) -> Host:
+    output = bool(factor.outputs)
+    return Host(factor.function, factor.name, random, factor.vectorised, dimensions, over, output)
 
 
 def remembered(
@@ -145,7 +150,7 @@ def remembered(
     ]
     count = wanted.shape[0]
     shape = jax.ShapeDtypeStruct((count + SHOWN, 2, 2), jnp.uint32)
-    host = _Remembered(Host(factor.function, factor.name, False, factor.vectorised), lines, over)
+    host = _Remembered(_host(factor, False), lines, over)
     found = jax.pure_callback(host, shape, factor.memory.number, wanted, *pairs, vmap_method="broadcast_all")
     both = jax.lax.bitcast_convert_type(found, jnp.float64)
     return both[:count, 0], both[:count, 1], both[count:]

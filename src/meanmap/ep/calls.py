@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from meanmap.core.errors import KindError, ShapeError
+from meanmap.core.errors import InputError, KindError, ShapeError
 from meanmap.core.progress import beside
 
 __all__ = ["Host", "Spent", "accounting", "has_failed", "in_words", "user_errors", "without_copies"]
@@ -26,7 +26,7 @@ def user_errors() -> Iterator[None]:
     finally:
         _waiting.pop()
     if raised:
-        raise raised[0] from None
+        raise raised[0]
 
 
 # The runtime prints an exception of a callback and turns it into text. So the exception waits here, in the list of each
@@ -72,7 +72,8 @@ class Host:
     """A Python function of single points, or of many at once, as a function of arrays.
 
     Values of its first argument have this many `dimensions`. It is not called where one of the arguments at the
-    positions `over` is no number: nothing is wanted there.
+    positions `over` is no number: nothing is wanted there. Of an `output`, numbers that are too large for Python are
+    infinite, as they are for NumPy.
     """
 
     def __init__(
@@ -83,9 +84,10 @@ class Host:
         vectorised: bool,
         dimensions: int = 0,
         over: tuple[int, ...] = (),
+        output: bool = False,
     ):
         self.function, self.name, self.random, self.vectorised = function, name, random, vectorised
-        self.dimensions, self.over = dimensions, over
+        self.dimensions, self.over, self.output = dimensions, over, output
 
     def __call__(self, *arrays: object) -> np.ndarray:
         """Values for points as compiled programs hand them on: doubles in pairs of words."""
@@ -111,7 +113,6 @@ class Host:
         try:
             return self.counted(flat)
         except BaseException as error:
-            error.add_note(f"in the function of {self.name}")
             if not _waiting:
                 raise
             _waiting[-1].append(error)
@@ -152,11 +153,7 @@ class Host:
                 if self.random:
                     row[0] = np.random.default_rng(row[0])
                 start, count = time.perf_counter(), count + 1
-                try:
-                    out[at] = self._numbers(self.function(*row), (), "one value")
-                except BaseException as error:
-                    error.add_note(f"called with {in_words(given)}")
-                    raise
+                out[at] = self._numbers(self._value(row, given), (), "one value", given)
                 now = time.perf_counter()
                 if now - start > slowest[0]:
                     slowest = now - start, given
@@ -167,6 +164,23 @@ class Host:
         finally:
             self._charge(Spent(count, time.perf_counter() - began, *slowest))
         return out
+
+    def _value(self, row: list[Any], given: tuple[Any, ...]) -> object:
+        """What the function returns; an error that it raises is named with its arguments."""
+        try:
+            return self.function(*row)
+        except Exception as error:
+            if self.output and isinstance(error, OverflowError):
+                return np.inf
+            raise InputError(self._raised(error, given)) from error
+
+    def _raised(self, error: Exception, given: tuple[Any, ...]) -> str:
+        said = f"{type(error).__name__} ({error})" if str(error) else type(error).__name__
+        instead = "nan where its inputs are impossible" if self.output else "-inf where the factor is zero"
+        return (
+            f"the function of {self.name} raised {said} when called with {in_words(given)}: correct it, or return "
+            f"{instead}."
+        )
 
     def _show(self, given: tuple[Any, ...]) -> None:
         """Beside the bar of a run, if there is one: how it goes with a function that takes seconds."""
@@ -179,10 +193,12 @@ class Host:
         count = flat[0].shape[0]
         if self.random:
             flat = [np.random.default_rng(flat[0].ravel()), *flat[1:]]  # pyright: ignore[reportAssignmentType]
-        return np.array(self._numbers(self.function(*flat), (count,), f"{count} values"))
+        given = tuple(flat[1:] if self.random else flat)
+        return np.array(self._numbers(self._value(flat, given), (count,), f"{count} values", given))
 
-    def _numbers(self, value: object, shape: tuple[int, ...], asked: str) -> np.ndarray:
-        wrong = f"the function of {self.name} returned {value!r} for {asked} of each argument; expected numbers."
+    def _numbers(self, value: object, shape: tuple[int, ...], asked: str, given: tuple[Any, ...]) -> np.ndarray:
+        where = f"for {asked} of each argument, when called with {in_words(given)}"
+        wrong = f"the function of {self.name} returned {value!r} {where}; expected numbers."
         if value is None or isinstance(value, str | bytes) or getattr(value, "dtype", np.dtype(float)).kind in "USMmc":
             raise KindError(wrong)  # NumPy would read these as numbers: None as NaN, complex ones as their first part
         try:
@@ -191,7 +207,7 @@ class Host:
             raise KindError(wrong) from error
         if found.shape != shape:
             raise ShapeError(
-                f"the function of {self.name} returned shape {found.shape} for {asked} of each argument; "
+                f"the function of {self.name} returned shape {found.shape} {where}; "
                 f"expected {'one number' if shape == () else f'shape {shape}'}."
             )
         return found

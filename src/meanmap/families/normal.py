@@ -104,9 +104,12 @@ class Normal(Family):
     @classmethod
     def _project_points(cls, c: Array, x: Array, log_weights: Array) -> Self:
         del c
+        weights = normalised_weights(log_weights)
+        # Points without weight do not count, however large: their squares may overflow.
+        x = jnp.where(weights > 0, x, 0.0)
         projected = cls.from_weighted_samples(x, log_weights)
         # Points that differ only by rounding have no spread that a Normal could fit: NaN (as for a Gamma).
-        rounding = 8 * jnp.finfo(x.dtype).eps * jnp.abs(x).max(0)
+        rounding = 8 * jnp.finfo(x.dtype).eps * (weights * jnp.abs(x)).sum(0)
         spread = projected.precision * rounding**2 < 1
         return jax.tree.map(lambda leaf: jnp.where(spread, leaf, jnp.nan), projected)
 

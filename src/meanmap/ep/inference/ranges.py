@@ -15,7 +15,7 @@ from meanmap.ep.sweeps.plan import Plan, State
 from meanmap.ep.sweeps.sweep import compiled_cavities
 from meanmap.families import Family
 
-__all__ = ["MEMBERS", "TOLD", "all_over", "left_range", "undefined", "zero_everywhere", "zero_here"]
+__all__ = ["MEMBERS", "TOLD", "all_over", "left_range", "of_one_value", "undefined", "zero_everywhere", "zero_here"]
 
 # Where functions are checked, in standard deviations of the incoming message. Quadrature rules go much further, and log
 # densities are checked as far out as these: a single ∞ spoils a message.
@@ -77,6 +77,30 @@ def _of_member(factor: Any, out: Any, incoming: tuple[Any, ...], member: int) ->
         f"{said}, and {out.name!r} is {family}, {_range_of(out.family)}: give a function that stays "
         "there, or another family"
     )
+
+
+def of_one_value(plan: Plan, state: State, at: int, factor: Any, members: np.ndarray, power: float) -> str:
+    """A note if a function that gives an output is the same at all points that are looked at; else empty."""
+    if not factor.asks_oracle or getattr(factor, "random", False) or not getattr(factor, "outputs", 0):
+        return ""
+    every, _ = compiled_cavities(plan, state, at, power)
+    for member in members[:MEMBERS]:
+        incoming = [_one(value, int(member), factor.plate) for value in every]
+        over, arguments = factor.inputs(incoming), incoming[:-1]
+        for position in over:
+            arguments[position] = _points(arguments[position], LOOKED_AT)
+        with user_errors():
+            images = np.asarray(call(factor, arguments, over), float)
+        if np.ptp(images) == 0:
+            where = f" at [{int(member)}]" if factor.plate is not None else ""
+            names = ", ".join(repr(factor.arguments[position].name) for position in over)
+            out = factor.arguments[-1].variable
+            return (
+                f"the function of {factor.name}{where} is {images[0]:.3g} for {names} at its mean and a standard "
+                f"deviation to either side: no {out.family.__name__} has a single value. Type the number in place "
+                f"of {out.name!r}, or one ep.Density(log_factor, ...) of the inputs in place of both factors"
+            )
+    return ""
 
 
 def zero_everywhere(plan: Plan, state: State, at: int, factor: Any, members: np.ndarray, power: float) -> str:

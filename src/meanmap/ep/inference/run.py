@@ -17,7 +17,7 @@ from meanmap.ep.factors.blackbox import BlackBoxFactor
 from meanmap.ep.inference.exclusive import exclusive
 from meanmap.ep.inference.lean import lean
 from meanmap.ep.inference.pace import Pace
-from meanmap.ep.inference.ranges import left_range, undefined, zero_everywhere, zero_here
+from meanmap.ep.inference.ranges import left_range, of_one_value, undefined, zero_everywhere, zero_here
 from meanmap.ep.inference.record import Record
 from meanmap.ep.inference.verdict import Verdict
 from meanmap.ep.oracles.host import Asked, HostOracle, ask_host
@@ -300,6 +300,8 @@ class Run:
             if isinstance(factor, BlackBoxFactor):
                 spent = record.spent.get(factor.name)
                 notes.append(undefined(self.plan, verdict.state, at, factor, shares, spent, self.power))
+        lost = {at: each[2] for at, each in enumerate(verdict.events) if each[2].any() and not record.beyond}
+        notes.append(self._first(of_one_value, verdict.state, lost))
         return tuple(filter(None, notes))
 
     def evidence(self, verdict: Verdict) -> float:
