@@ -246,25 +246,25 @@ def _report(
     effects: list[str],
 ) -> Report:
     """Whether sweeps converged at all nodes, and whether weighted draws confirm the belief."""
-    measures = {"nodes": float(len(nodes))}
+    measures = {"nodes": float(problem.nodes)}
     rested = all(node.settled.converged for node in nodes)
     if not rested:
         share = sum(node.probability for node in nodes if not node.settled.converged)
         notes.append(f"at nodes of {share:.0%} of the probability sweeps did not converge: estimates may be off")
     status = "converged" if rested else "stopped before converging"
-    doubted = bool(problem.components.size) and len(nodes) == 1
+    doubted = bool(problem.components.size) and problem.nodes == 1
     if doubted:
         notes.append("components of variance were not integrated: one node has all of the probability")
     if problem.late > _LATE:
         doubted = True
         notes.append(
-            f"components of variance were integrated over {len(nodes)} nodes, the last fifth of which still "
+            f"components of variance were integrated over {problem.nodes} nodes, the last fifth of which still "
             f"have {problem.late:.0%} of the probability: tails are cut off, and their intervals may be too narrow"
         )
     if problem.elsewhere > _ELSEWHERE:
         doubted = True
         notes.append(
-            f"between {len(nodes)} nodes of the components of variance, whose posterior is interpolated, lies "
+            f"between {problem.nodes} nodes of the components of variance, whose posterior is interpolated, lies "
             f"{problem.elsewhere:.0%} of the probability where the nodes have none: do not use the estimates of "
             "standard deviations and correlations"
         )
@@ -287,8 +287,8 @@ def _report(
     if problem.worth < _WORTH:
         doubted = True
         notes.append(
-            f"{problem.components.size} components of variance were integrated by {len(nodes)} weighted draws, which "
-            f"are worth only {problem.worth:.0f} equal ones: ends of their intervals may be off. Use fewer: "
+            f"{problem.components.size} components of variance were integrated by {problem.nodes} weighted draws, "
+            f"which are worth only {problem.worth:.0f} equal ones: ends of their intervals may be off. Use fewer: "
             "(1 + x || g) has no correlations, (1 | g) no slopes"
         )
     if judged is not None:

@@ -1,7 +1,8 @@
 """Integration over components at a few nodes around their posterior mode, with the gradient of the evidence."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 
 import numpy as np
 
@@ -9,6 +10,8 @@ from meanmap.core.errors import ParameterError
 from meanmap.ep.linear.components import Components
 from meanmap.ep.linear.coordinates import Coordinates
 from meanmap.ep.linear.family import Family, Observed
+from meanmap.ep.linear.fewer import fewer
+from meanmap.ep.linear.joint import Joint
 from meanmap.ep.linear.lattice import APART, Place, lattice, steps_of
 from meanmap.ep.linear.mode import mode_of, straightest
 from meanmap.ep.linear.problem import Height, Problem
@@ -104,10 +107,13 @@ def integrate(problem: Problem, begin: np.ndarray) -> tuple[Integrated, float, C
     shares = np.exp(heights - top)
     log_evidence = top + float(np.log(shares.sum()) + np.linalg.slogdet(axes)[1]) + chart.log_volume
     kept, masses = _drawn(problem, shares, [height.value for *_, height in places]) if drawn else _kept(shares)
-    chosen = [places[at][2] for at in kept]
-    if drawn and problem.stack is not None:
-        chosen = problem.heights(phis[kept], [None] * len(kept))
-    runs = [(phi, mass, height.run) for phi, mass, height in zip(phis[kept], masses, chosen, strict=True)]
+    problem.nodes = len(kept)
+    if len(mode) in APART:
+        joints = partial(_joints, problem, phis[kept], [places[at][2] for at in kept])
+        there, masses = fewer(problem, phis[kept], masses, joints)
+        kept = kept[there]
+    settled_at = problem.runs_at(phis[kept], [places[at][2] for at in kept])
+    runs = list(zip(phis[kept], masses, settled_at, strict=True))
     found = tuple(Node(phi, float(mass), settled) for phi, mass, settled in runs if settled is not None)
     if len(mode) in APART:
         surface = _surface(laid, heights, middle, axes)
@@ -117,6 +123,11 @@ def integrate(problem: Problem, begin: np.ndarray) -> tuple[Integrated, float, C
     else:
         surface = _split(heights - np.array([log_weight for _, log_weight, _ in places]), middle, axes)
     return Integrated(found, *fitted, surface), log_evidence, chart
+
+
+def _joints(problem: Problem, phis: np.ndarray, heights: list[Height]) -> Iterator[Joint]:
+    """The belief about effects at each node."""
+    return (settled.joint for settled in problem.runs_at(phis, heights) if settled is not None)
 
 
 def _are_coarse(laid: dict[tuple[int, ...], Place]) -> bool:

@@ -11,6 +11,8 @@ __all__ = ["GRID", "Normals", "Shaped", "Smooth", "around_points", "levels_of", 
 
 # Up to which probability quantiles are found.
 _WITHIN = 1e-10
+# Numbers whose distribution functions are computed at once.
+_PIECE = 200_000
 # Where non-normal distributions are tabulated, in standard deviations.
 GRID = np.linspace(-8.0, 8.0, 257)
 # A sum is treated as Normal unless a skewed term has at least this share of its standard deviation.
@@ -38,8 +40,17 @@ class Normals:
         mean = self.means @ self.shares
         return mean, np.sqrt((self.sds**2 + (self.means - mean[:, None]) ** 2) @ self.shares)
 
+    def taken(self, rows: slice) -> "Normals":
+        """Some of them."""
+        return Normals(self.means[rows], self.sds[rows], self.shares)
+
     def quantiles(self, p: float) -> np.ndarray:
         """The quantiles of p of each."""
+        step, count = max(1, _PIECE // len(self.shares)), len(self.means)
+        pieces = [self.taken(slice(at, at + step)) for at in range(0, count, step)]
+        return np.concatenate([np.zeros(0), *(piece._quantiles(p) for piece in pieces)])
+
+    def _quantiles(self, p: float) -> np.ndarray:
         least, most = self._reach(p)
         low, high = (self.means + least * self.sds).min(1), (self.means + most * self.sds).max(1)
 
@@ -85,6 +96,12 @@ class Shaped(Normals):
         low, high = (np.take_along_axis(self.functions, left + k, axis=2)[..., 0] for k in (0, 1))
         found[self.bent] = low + (place - left[..., 0]) * (high - low)
         return found
+
+    def taken(self, rows: slice) -> "Shaped":
+        """Some of them."""
+        there = (self.bent >= rows.start) & (self.bent < rows.stop)
+        bent = self.bent[there] - rows.start
+        return Shaped(self.means[rows], self.sds[rows], self.shares, bent, self.functions[there])
 
     def at_node(self, node: int) -> "Shaped":
         """The distributions given a node."""

@@ -63,12 +63,13 @@ def probabilities(model: Integrated, rows: Rows, scaled: Scaled, level: float) -
 def _skewed(model: Integrated, rows: Rows, scaled: Scaled) -> Skewed:
     """Predictors of rows, without offsets; new groups add a Normal."""
     asked = scaled.predictor(rows)
-    means, variances, added = (np.empty((asked.rows, len(model.nodes))) for _ in range(3))
+    designs = scaled.group_designs(rows)
+    means, sds, added = (np.empty((len(model.nodes), asked.rows)) for _ in range(3))
     for k, node in enumerate(model.nodes):
-        means[:, k] = asked.at(node.settled.joint.mean)
-        added[:, k] = _of_new(model.components.covariances(node.phi), rows, scaled)
-        variances[:, k] = np.maximum(node.settled.joint.variances(asked) + added[:, k], 0)
-    law = Normals(means, np.sqrt(variances), model.shares)
+        means[k] = asked.at(node.settled.joint.mean)
+        added[k] = _of_new(model.components.covariances(node.phi), rows, designs)
+        sds[k] = np.sqrt(np.maximum(node.settled.joint.variances(asked) + added[k], 0))
+    law, added = Normals(means.T, sds.T, model.shares), added.T
     matrix: Any = sparse.hstack([block.matrix for block in asked.blocks], format="csr")
     return Skewed.of(model, matrix, law, added)
 
@@ -84,10 +85,10 @@ def _moments_and_ends(values: np.ndarray, weights: np.ndarray, level: float) -> 
     return np.stack([mean, sd, *found], axis=1)
 
 
-def _of_new(laws: Sequence[np.ndarray], rows: Rows, scaled: Scaled) -> np.ndarray:
+def _of_new(laws: Sequence[np.ndarray], rows: Rows, designs: Sequence[np.ndarray]) -> np.ndarray:
     """Variances added by new groups, from the covariances of group effects."""
     found = np.zeros(len(rows.kept))
-    for group, scaled_design, law in zip(rows.groups, scaled.group_designs(rows), laws, strict=True):
+    for group, scaled_design, law in zip(rows.groups, designs, laws, strict=True):
         new = group.index < 0
         design = scaled_design[new]
         found[new] += ((design @ law) * design).sum(1)

@@ -1,8 +1,8 @@
 """The posterior of components at given values: the evidence of a run, its gradient, and corrections by draws."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property, partial
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
@@ -32,19 +32,13 @@ _FEW, _SURE = 8, 0.01
 
 
 class Height(NamedTuple):
-    """The log posterior of the components at one point, its gradient, and the run; `later` makes the run if it is
-    needed.
+    """The log posterior of the components at one point, its gradient, and the run; None if it failed, or if many points
+    were evaluated together.
     """
 
     value: float
     gradient: np.ndarray
     settled: Settled | None
-    later: Callable[[], Settled] | None = None
-
-    @property
-    def run(self) -> Settled | None:
-        """The run, made now if there is none."""
-        return self.settled if self.later is None else self.later()
 
 
 @dataclass
@@ -57,6 +51,8 @@ class Problem:
     observed: Observed
     tolerance: float = 1e-4
     runs: int = 0
+    # Of which the posterior of the components consists.
+    nodes: int = 1
     sweeps: int = 0
     # If the lattice was truncated, the share of the probability in the last fifth of its nodes.
     late: float = 0.0
@@ -209,10 +205,22 @@ class Problem:
             values = np.where(np.isfinite(values), values, -np.inf)
             gradients = stacked.gradients() + slopes if sloped else np.zeros(piece.shape)
             self.runs, self.sweeps = self.runs + len(piece), self.sweeps + len(piece)
-            # Without slopes most points are not needed again.
-            runs = [partial(stacked.settled, node) if sloped else None for node in range(len(piece))]
-            found += [Height(float(v), g, None, run) for v, g, run in zip(values, gradients, runs, strict=True)]
+            found += [Height(float(v), g, None) for v, g in zip(values, gradients, strict=True)]
         return found
+
+    def runs_at(self, phis: np.ndarray, heights: Sequence[Height]) -> Iterator[Settled | None]:
+        """The runs at points that were evaluated, one after the other; made again if there are none."""
+        for at in range(0, len(phis), self.together):
+            piece, own = phis[at : at + self.together], heights[at : at + self.together]
+            if self.stack is None or all(height.settled is not None for height in own):
+                yield from (height.settled for height in own)
+                continue
+            try:
+                stacked = self.stack.at(piece)
+            except np.linalg.LinAlgError:
+                yield from map(self.run, piece)
+            else:
+                yield from map(stacked.settled, range(len(piece)))
 
     def heights_at(self, chart: Coordinates, psis: np.ndarray, starts: Sequence[Settled | None]) -> list[Height]:
         """Like `heights`, as a function of the coordinates ψ of the chart."""

@@ -216,12 +216,13 @@ class Stacked:
         fixed, parameters = stack.components.fixed, stack.components.likelihood(phi)
         means = (*(mean for mean, _ in fixed), *(np.zeros(sum(sets)) for sets in stack.components.sets))
         prior = Prior(means, tuple(covariance[node] for covariance in self.covariances))
-        inverses, halves = ([each[node] for each in parts] for parts in (self.inverses, self.halves))
+        # Copies: a view would keep those of all nodes.
+        inverses, halves = ([each[node].copy() for each in parts] for parts in (self.inverses, self.halves))
         log_normaliser, order = float(self.log_normalisers[node]), stack.nesting.order
-        told = stack.predictor, prior, order, inverses[0], self.means[node], log_normaliser
-        joint = Nested(*told, stack.nesting, inverses, halves, self.root[node])
+        told = stack.predictor, prior, order, inverses[0], self.means[node].copy(), log_normaliser
+        joint = Nested(*told, stack.nesting, inverses, halves, self.root[node].copy())
         scale = np.exp(-2 * parameters[0])
         weights, shifts = (scale * each for each in stack.sites)
         gains = stack.family.weighted(stack.observed, np.zeros(len(weights)), parameters)
         evidence = float(self.log_evidences[node])
-        return Settled(self.predictors[node], weights, shifts, joint, evidence, gains, 1, 0.0, True)
+        return Settled(stack.predictor.at(joint.mean), weights, shifts, joint, evidence, gains, 1, 0.0, True)
