@@ -27,6 +27,8 @@ def absent(data: Any) -> np.ndarray:
         missing = np.isnan(array) if holds_floats(array) else np.isnat(array)
     elif array.dtype.kind == "O":
         missing = np.array([_is_absent(value) for value in array.ravel()], bool).reshape(array.shape)
+    elif array.dtype.kind == "U" and isinstance(data, list | tuple) and array.ndim == 1:
+        missing = np.array([is_missing(value) for value in data], bool)  # NaN among texts would be a text
     else:
         missing = np.zeros(array.shape, bool)
     return missing | np.ma.getmaskarray(data) if isinstance(data, np.ma.MaskedArray) else missing

@@ -79,9 +79,13 @@ def _of_polars(column: Any, name: str, argument: str) -> Any:
 
 
 def _of_arrow(column: Any) -> Any:
-    """An Arrow column, whose missing integers NumPy would turn into floats and whose time zones it would drop."""
+    """An Arrow column, whose missing integers NumPy would turn into floats, missing labels of a dictionary into its
+    last one, and whose time zones it would drop.
+    """
     import pyarrow
 
+    if pyarrow.types.is_dictionary(column.type):
+        column = column.cast(column.type.value_type)
     kind, absent = column.type, np.asarray(column.is_null())
     if pyarrow.types.is_timestamp(kind) and kind.tz is not None:
         return np.asarray(column.cast(pyarrow.timestamp(kind.unit))).view(Zoned)

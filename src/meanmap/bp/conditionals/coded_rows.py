@@ -194,7 +194,7 @@ class CodedModel(QueriedPage, RowModel):
                     yield name, gaps[name], belief.mode()
                 else:
                     means = np.clip(belief.mean(), *column.limits)
-                    yield name, gaps[name], column.given(column.settled(means))
+                    yield name, gaps[name], column.in_cells(column.given(column.settled(means)))
 
     @abstractmethod
     def _in_rows(

@@ -17,7 +17,7 @@ from meanmap.core.meant import names_none, no_column
 from meanmap.core.moments import seconds, times_of
 from meanmap.core.tables.column import Column
 from meanmap.core.tables.filling import are_whole, nearest_whole
-from meanmap.core.tables.kinds import ON_A_CIRCLE, Kind, wanted_kind
+from meanmap.core.tables.kinds import ON_A_CIRCLE, Kind, nearest_levels, wanted_kind
 from meanmap.core.tables.marks import policy_and_marks
 from meanmap.core.tables.missing import present, take
 from meanmap.core.types import Array, Data
@@ -195,6 +195,10 @@ class CodedColumn:
         """Numbers in its unit as values that it may have: whole ones where it has no others."""
         least: Any = self.column.low
         return nearest_whole(numbers, least) if self.whole else numbers
+
+    def in_cells(self, values: np.ndarray) -> np.ndarray:
+        """Values as what gaps of a table are filled with: the levels of an order by name."""
+        return nearest_levels(values, self.told) if isinstance(self.told, tuple) else values
 
     def odd(self, values: Data, argument: str, name: Hashable) -> str:
         """Describe unusual values of the column: numbers far outside the data of the fit, and new labels."""

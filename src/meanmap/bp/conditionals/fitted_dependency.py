@@ -152,11 +152,11 @@ class FittedDependencyNetwork(CodedModel):
     def _drawn_gaps(
         self, asked: CodedRows, tables: int, random: np.random.Generator
     ) -> Iterator[dict[Hashable, tuple[np.ndarray, np.ndarray]]]:
-        gaps = {name: np.flatnonzero(~asked.there(name)) for name in asked.raw}
+        gaps, columns = {name: np.flatnonzero(~asked.there(name)) for name in asked.raw}, self.table.columns
         for _ in range(tables):
             drawn = self._resampled(random)._draws(asked, 1, random)
             yield {
-                name: (rows, self.table.columns[name].settled(drawn[name][rows, 0]))
+                name: (rows, columns[name].in_cells(columns[name].settled(drawn[name][rows, 0])))
                 for name, rows in gaps.items()
                 if len(rows)
             }

@@ -28,7 +28,7 @@ from meanmap.core.notes import in_few, warn_of
 from meanmap.core.points import count, in_columns, joined, rows
 from meanmap.core.report import Report
 from meanmap.core.tables.filling import are_whole, nearest_whole
-from meanmap.core.tables.kinds import ON_A_CIRCLE
+from meanmap.core.tables.kinds import ON_A_CIRCLE, nearest_levels
 from meanmap.core.types import Data, Points, Seed
 from meanmap.embeddings.bandwidth import around, diffusion_widths
 from meanmap.embeddings.points import PointEmbedding
@@ -211,6 +211,8 @@ def _best(sample: NodeSample, weights: np.ndarray, name: Hashable) -> np.ndarray
             f"with predict(frame, targets=[{name!r}])."
         )
     found = _as_given(sample, weights @ sample.points)
+    if isinstance(sample.told, tuple):
+        return nearest_levels(found, sample.told)
     told = sample.schema is None or any(kind != "count" for _, kind in sample.schema.kinds)
     if sample.flat and not sample.timed and not told and are_whole(sample.points):
         return nearest_whole(found, float(sample.points.min()))

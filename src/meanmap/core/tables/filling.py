@@ -1,21 +1,25 @@
 """Tables with missing values: their original columns, and the table with missing values filled in."""
 
-from collections.abc import Hashable, Mapping
+from collections.abc import Hashable, Mapping, Sequence
+from datetime import UTC, date, datetime, timedelta
 from typing import Any
 
 import numpy as np
 
-from meanmap.core.absent import unmasked
-from meanmap.core.arrays import is_categorical, reader_of, refuse_name
+from meanmap.core.absent import absent, unmasked
+from meanmap.core.arrays import reader_of, refuse_name
 from meanmap.core.containers import is_pandas, is_polars, refuse_unread
 from meanmap.core.errors import KindError
-from meanmap.core.held import holds_floats, holds_times
+from meanmap.core.held import counts_as_numbers, holds_floats, holds_labels, holds_numbers, holds_text, holds_times
 from meanmap.core.language import a_type
+from meanmap.core.numerals import reads_as_number
 from meanmap.core.pieces.files import ParquetFiles
+from meanmap.core.tables.kinds import categories_of
 from meanmap.core.tables.table import Table, named_columns
+from meanmap.core.texts import as_labels
 from meanmap.core.types import Data
 
-__all__ = ["are_whole", "columns_of", "filled", "nearest_whole"]
+__all__ = ["are_whole", "as_the_others", "columns_of", "filled", "nearest_whole"]
 
 # Beyond this, numbers that differ by one are equal.
 MOST_WHOLE = 2.0**53
@@ -65,14 +69,7 @@ def filled(frame: Any, found: Mapping[Hashable, tuple[np.ndarray, np.ndarray]]) 
         copy = frame.copy()
         for name in copy.columns:
             if str(name) in named:
-                rows, values = named[str(name)]
-                series = copy[name]
-                plain = holds_floats(values) or (values.dtype.kind == "i" and not _holds_whole(series))
-                if is_categorical(series) and not set(values.tolist()) <= set(series.cat.categories):
-                    series = series.astype(object)
-                series = series.astype(float) if plain and not holds_floats(series) else series.copy()
-                series.iloc[rows] = _in_unit(values, series)
-                copy[name] = series
+                copy[name] = _pandas(copy[name], *named[str(name)])
         return copy
     columns = columns_of(frame)
     new = {name: _with(columns[name], *each) for name, each in named.items()}
@@ -85,6 +82,47 @@ def filled(frame: Any, found: Mapping[Hashable, tuple[np.ndarray, np.ndarray]]) 
     return {
         name: new.get(str(name), column) for name, column in (frame if isinstance(frame, Mapping) else columns).items()
     }
+
+
+def as_the_others(values: np.ndarray, others: Sequence[Any]) -> np.ndarray:
+    """Values as the other cells of a column: labels as the numbers or truth values that they stand for, times as
+    Python's or those of pandas, in their zone.
+
+    Examples
+    --------
+    >>> as_the_others(np.array(["1", "2"]), [1.0, 3.0]).tolist(), as_the_others(np.array(["1"]), ["1", 2]).tolist()
+    ([1.0, 2.0], ['1'])
+    """
+    found = np.empty(len(values), dtype=object)
+    if holds_text(values):
+        texts = as_labels(np.array([*others, ""], dtype=object)).tolist()[:-1]
+        names = dict(zip(texts, others, strict=True))
+        found[:] = [names[word] if word in names else _alike(word, others) for word in values.tolist()]
+    elif holds_times(values) and others:
+        found[:] = [_moment(value, others[0]) for value in values]
+    else:
+        found[:] = values.tolist()
+    return found
+
+
+def _alike(word: str, others: Sequence[Any]) -> Any:
+    """A label that no other cell has, as what the others are."""
+    if others and all(isinstance(other, bool | np.bool_) for other in others):
+        return word == "True" if word in ("True", "False") else word
+    numbers = bool(others) and all(isinstance(other, int | float | np.number) for other in others)
+    return type(others[0])(float(word)) if numbers and reads_as_number(word) else word
+
+
+def _moment(value: Any, other: Any) -> Any:
+    """A time or a duration as another one is."""
+    if isinstance(other, np.generic):
+        return value.astype(other.dtype)
+    plain = value.astype("M8[us]" if isinstance(other, datetime) else "M8[D]" if isinstance(other, date) else "m8[us]")
+    found: Any = plain.item()
+    if hasattr(other, "to_numpy"):  # of pandas
+        found = type(other)(plain)
+    zone = getattr(other, "tzinfo", None)
+    return found if zone is None else found.replace(tzinfo=UTC).astimezone(zone)
 
 
 def are_whole(values: object) -> bool:
@@ -116,6 +154,24 @@ def _holds_whole(series: Any) -> bool:
     return getattr(series.dtype, "kind", "") in "iu" and not isinstance(series.dtype, np.dtype)
 
 
+def _pandas(series: Any, rows: np.ndarray, values: np.ndarray) -> Any:
+    """A column of pandas with some of its values replaced, of its type if that can hold them."""
+    categories, _ = categories_of(series)
+    if holds_text(values) or (holds_times(values) and holds_labels(series)):
+        others = categories or series.dropna().unique().tolist()
+        values = as_the_others(values, others or ([series.dtype.type()] if counts_as_numbers(series) else []))
+    plain = holds_floats(values) or (values.dtype.kind == "i" and not _holds_whole(series))
+    text = any(isinstance(value, str) for value in values.tolist())
+    if categories is not None and set(values.tolist()) <= set(categories):
+        series = series.copy()
+    elif categories is not None or (text and counts_as_numbers(series)):
+        series = series.astype(float if plain else object)
+    else:
+        series = series.astype(float) if plain and not holds_floats(series) else series.copy()
+    series.iloc[rows] = values.tolist() if values.dtype == object else _in_unit(values, series)
+    return series
+
+
 def _in_unit(values: np.ndarray, series: Any) -> Any:
     """Times and durations in the unit and zone of a pandas column, numbers within its type; others unchanged."""
     if values.dtype.kind == "i" and _holds_whole(series):
@@ -125,10 +181,13 @@ def _in_unit(values: np.ndarray, series: Any) -> Any:
         return values.astype(series.dtype)
     if not holds_times(values) or not holds_times(series):
         return values
-    zone = getattr(series.dtype, "tz", None)
-    if zone is None:
+    if isinstance(series.dtype, np.dtype):
         return values.astype(series.dtype)
-    return type(series)(values).dt.tz_localize("UTC").dt.tz_convert(zone).astype(series.dtype).array
+    held = getattr(series.dtype, "pyarrow_dtype", series.dtype)  # of Arrow, in which dates have no unit
+    found = type(series)(values.astype(f"{values.dtype.kind}8[{getattr(held, 'unit', 'D')}]"))
+    if getattr(held, "tz", None) is not None:
+        found = found.dt.tz_localize("UTC").dt.tz_convert(held.tz)
+    return found.astype(series.dtype).array
 
 
 def _polars(series: Any, column: np.ndarray) -> Any:
@@ -137,7 +196,7 @@ def _polars(series: Any, column: np.ndarray) -> Any:
     if holds_times(column) or (whole and series.dtype.is_integer()) or (float_ and series.dtype.is_float()):
         return type(series)(series.name, column).cast(series.dtype)
     found = type(series)(series.name, column.tolist())
-    if not is_categorical(series):
+    if whole or float_:
         return found
     labels = found.cast(series.dtype, strict=False)
     return found if labels.null_count() > found.null_count() else labels  # an Enum lacks labels of the model
@@ -147,20 +206,44 @@ def _arrow(column: Any, values: np.ndarray) -> Any:
     """An Arrow column with these values, of its previous type if that can hold them."""
     import pyarrow
 
+    if holds_times(values):
+        return pyarrow.array(values).cast(column.type, safe=False)
+    if pyarrow.types.is_dictionary(column.type):
+        labels = [each for part in column.unify_dictionaries().chunks[:1] for each in part.dictionary.to_pylist()]
+        labels += [each for each in dict.fromkeys(values.tolist()) if each not in labels]
+        codes = pyarrow.array([labels.index(each) for each in values.tolist()], column.type.index_type)
+        known = pyarrow.array(labels, column.type.value_type)
+        return pyarrow.DictionaryArray.from_arrays(codes, known, ordered=column.type.ordered)
     wanted = None if holds_floats(values) and not pyarrow.types.is_floating(column.type) else column.type
-    return pyarrow.array(values if values.dtype.kind in "fimM" else values.tolist(), type=wanted)
+    return pyarrow.array(values if values.dtype.kind in "fi" else values.tolist(), type=wanted)
 
 
 def _with(column: Any, rows: np.ndarray, values: np.ndarray) -> np.ndarray:
     """A column with some of its missing values, None or NaN, replaced."""
-    if values.dtype.kind == "i":
-        array = np.empty(len(column), dtype=object)
-        array[:] = column.to_pylist() if hasattr(column, "to_pylist") else list(column)
+    there = getattr(column, "dtype", None)
+    objects = there is not None and getattr(there, "kind", "") == "O"
+    if isinstance(there, np.dtype) and there.kind in "fmM" and there.kind == values.dtype.kind:
+        array = np.array(column)
+        array[rows] = values.astype(there)
+        return array
+    if holds_times(values) and not isinstance(column, list | tuple) and not objects:
+        array = np.array(column, dtype=values.dtype)
         array[rows] = values
-        exact = all(isinstance(value, int | np.integer) and not isinstance(value, bool) for value in array)
-        return array.astype(np.int64 if exact else float)
-    there = getattr(column, "dtype", values.dtype)
-    floats = holds_floats(values) and isinstance(there, np.dtype) and there.kind == "f"
-    array = np.array(column, dtype=there if floats else values.dtype if values.dtype.kind in "fmM" else object)
-    array[rows] = values
-    return array
+        return array
+    cells = np.empty(len(column), dtype=object)
+    cells[:] = list(column)
+    numbers = holds_numbers(values)
+    gaps = np.zeros(len(cells), bool)
+    gaps[rows] = True
+    gaps |= absent(column)
+    cells[rows] = values if numbers else as_the_others(values, cells[~gaps].tolist())
+    gaps[rows] = False
+    if numbers:
+        cells[gaps] = np.nan
+        exact = values.dtype.kind == "i" and all(
+            isinstance(value, int | np.integer) and not isinstance(value, bool) for value in cells
+        )
+        return cells.astype(np.int64 if exact else float)
+    if objects or gaps.any() or any(isinstance(value, str | date | timedelta) for value in cells):
+        return cells
+    return np.array(cells.tolist(), dtype=there if isinstance(there, np.dtype) else None)

@@ -32,6 +32,7 @@ __all__ = [
     "is_text",
     "kind_of",
     "levels_of",
+    "nearest_levels",
     "wanted_kind",
 ]
 
@@ -197,6 +198,17 @@ def as_kind(column: Data, kind: Kind, where: str) -> np.ndarray:
         return _circle(2 * np.pi * seconds(as_kind(column, "time", where), where) / CYCLES[kind])
     numbers = seconds(column, where) if holds_times(column) else _parsed(column, where, kind)
     return _circle(numbers) if kind == "angle" else numbers
+
+
+def nearest_levels(ranks: np.ndarray, levels: tuple[str, ...]) -> np.ndarray:
+    """The levels of an order at numbers that count from 0, the nearest to each.
+
+    Examples
+    --------
+    >>> nearest_levels(np.array([0.6, -3.0]), ("low", "high")).tolist()
+    ['high', 'low']
+    """
+    return np.array(levels)[np.clip(np.rint(ranks), 0, len(levels) - 1).astype(int)]
 
 
 def _ranks(labels: np.ndarray, levels: tuple[str, ...], where: str) -> np.ndarray:

@@ -196,7 +196,7 @@ def _facts(column: Any, there: np.ndarray, kind: Any, where: str) -> Facts | Non
         return None
     column = unmasked(column)
     read = read_column(column if there.all() else take(column, np.flatnonzero(there)), where)
-    values = np.asarray(read if kind is None else as_kind(read, wanted_kind(kind), where))
+    values = np.asarray(read if kind is None else as_kind(read, wanted_kind(kind, column), where))
     values = values[:, 0] if values.ndim == 2 and values.shape[1] == 1 else values
     return Facts.of(values) if values.ndim == 1 else None
 
