@@ -8,7 +8,7 @@ import pytest
 
 import meanmap as mm
 from meanmap.core.errors import EmptyError, NonFiniteError
-from meanmap.stats.samples import drift, drift_columns, drift_copies
+from meanmap.stats.samples import drift, drift_columns, drift_copies, drift_pool
 
 UNITS = pytest.approx
 
@@ -116,6 +116,7 @@ def test_arrays_have_columns_by_number_and_bags_have_none():
 def test_long_batches_are_compared_by_rows_drawn_at_random_and_explained_by_all(monkeypatch, within):
     # A batch of 10^5 rows ended in "these samples were too large to be kept".
     monkeypatch.setattr(drift, "MOST_KEPT", 1000)
+    monkeypatch.setattr(drift_pool, "GROWS_TO", 1000)
     monkeypatch.setattr(drift_columns, "MOST_TESTED", 500)
     draw = np.random.default_rng(5)
 
@@ -156,3 +157,10 @@ def test_columns_of_a_batch_of_a_few_rows_are_shown_without_pvalues(watched, siz
     (shown,) = watched[0].step(few).record.compared(last=True)
     first = next(each for each in shown[1] if each["what"] == "mean temp")
     assert (first["batches"], first["pvalue"]) == (UNITS(few.temp.mean()), None)
+
+
+def test_two_values_as_often_as_each_other_have_no_kurtosis_below_one():
+    # The square root of a negative variance, with NumPy's warning, in a batch of a few rows.
+    two, many = np.array([1.0, 1.0, 3.0, 3.0]), np.tile([0.0, 1.0], 500)
+    assert not drift_columns._spreads_differ(two, two + 1e-9)
+    assert drift_columns._spreads_differ(many, 3 * many)

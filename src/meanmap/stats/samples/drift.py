@@ -42,7 +42,7 @@ from meanmap.stats.samples.drift_strata import Strata
 from meanmap.stats.samples.feature_statistics import landmark_features
 from meanmap.stats.samples.margin import Margin, batch_state, few_rows, not_by_column
 from meanmap.stats.samples.run_length import accumulated, check_run_length, limit_for, wealth
-from meanmap.stats.samples.samples import read_reference, read_samples
+from meanmap.stats.samples.samples import columns_of, read_reference, read_samples
 from meanmap.stats.samples.strangers import KnownLabels
 from meanmap.stats.samples.subsets import blocks_of
 from meanmap.stats.settings import LEAST_PVALUE, check_draws
@@ -102,6 +102,8 @@ class DriftMonitor(Paged):
         `gaps.shares` of the columns in the latest.
     points : points or None
         The points of the pool, from which features are computed again if a file has none.
+    widths : dict
+        The columns that are also compared one by one, with the number of coordinates of each.
     apart, unused : tuples
         Columns that the latest comparison left out for missing values, and the pools for other sets of such columns.
     record : Record or None
@@ -110,15 +112,16 @@ class DriftMonitor(Paged):
 
     Notes
     -----
-    Batch t is compared with a pool by the maximum mean discrepancy of features, fused over kernels as in
-    `two_sample_test`, and ranked among random subsets of both together; ties are broken at random. Without an alarm a
-    random part of both becomes the next pool, of the size of the first. A batch that ranks first is ranked once more,
-    among 1 / `pvalue_limit` subsets. Given the set of points in pool and batch, the choice of those that form the batch
-    is independent of all later computations. Hence p-values are independent and valid while all points are
-    exchangeable, for any distribution and any size of the reference. (With a fixed pool one unlucky reference would
-    affect all p-values.) A fiftieth of the false alarms is left to counts: the rows of a batch with the most frequent
-    value, with each label, and among the k largest and smallest values of each column, for k = 1, 2, 3, 4, 6, 8,
-    ... and the size of the batch, are hypergeometric.
+    Batch t is compared with a pool by the maximum mean discrepancy of features, fused over kernels and combined with
+    ranks in each column and in pairs of columns as in `two_sample_test`, and ranked among random subsets of both
+    together; ties are broken at random. Without an alarm the batch joins the pool. From 5000 points on, or from the
+    size of the first pool if that is larger, a random part of both becomes the next pool, of the same size. A batch
+    that ranks first is ranked once more, among 1 / `pvalue_limit` subsets. Given the set of points in pool and batch,
+    the choice of those that form the batch is independent of all later computations. Hence p-values are independent and
+    valid while all points are exchangeable, for any distribution and any size of the reference. (With a fixed pool one
+    unlucky reference would affect all p-values.) A fiftieth of the false alarms is left to counts: the rows of a batch
+    with the most frequent value, with each label, and among the k largest and smallest values of each column, for k =
+    1, 2, 3, 4, 6, 8, ... and the size of the batch, are hypergeometric.
 
     P-values of single batches may raise half of the false alarms, and evidence, which accumulates under lasting drift,
     the other half (Lucas 1982). Evidence is the cumulative sum S_t = max(0, S_{t−1} + z_t − ½) of Page (1954), for z_t
@@ -134,9 +137,9 @@ class DriftMonitor(Paged):
     rows that lie far enough apart, the residuals of `structure.prewhiten`, or one row of means for each day; or set
     `margin` above the distance of normal batches from the reference.
 
-    The price is limited memory: the pool turns over in about n / b batches (n points in the pool, b in a batch), so a
-    much slower drift is absorbed without an alarm. Compare with the reference itself by `two_sample_test` now and then.
-    Batches of 20 to 50 rows detect small drifts soonest: merge smaller ones.
+    The price is limited memory: a full pool turns over in about n / b batches (n points in the pool, b in a batch), so
+    a much slower drift is absorbed without an alarm. Compare with the reference itself by `two_sample_test` now and
+    then. Batches of 20 to 50 rows detect small drifts soonest: merge smaller ones.
 
     If a batch lacks nearly all values of a column, this column is set to one constant in batch and pool. Batches that
     lack the same columns form a stream with its own pool and evidence, so alarms of all streams together are as rare as
@@ -187,6 +190,7 @@ class DriftMonitor(Paged):
     apart: tuple[str, ...] = ()
     unused: tuple[Unused, ...] = ()
     standing: tuple[str, ...] = ()
+    widths: dict[str, int] = field(default_factory=dict)
 
     def to_save(self) -> "DriftMonitor":
         """The monitor without arrays that are recomputed from its points and landmarks."""
@@ -216,8 +220,7 @@ class DriftMonitor(Paged):
             At least 40 points or rows of a table that represent the normal state. A quarter of them, 500 at most, serve
             only to choose kernels and landmarks; at most 20,000 of the others, drawn at random, are the first pool.
         kernel : Kernel, "median", "learned", a sequence of kernels, or None
-            As for `two_sample_test`, but None stands for the five kernels of all columns and nothing else: a
-            difference in one column of many is detected late.
+            As for `two_sample_test`; with None each column and each pair of columns is compared, too.
         run_length : float
             The mean number of batches between false alarms.
         within : column name, or several, optional
@@ -278,6 +281,7 @@ class DriftMonitor(Paged):
             allowed, heavy = (None, ()) if margin is None else Margin.of(margin, features, kept, pool, chosen, data)
             pool = pool if allowed is None else pool[:0]
         squares = tuple(CentredFeatures(block).norm ** 2 for block in own)
+        each = columns_of(chosen) if chosen.by_columns else ()
         columns = schema.names if schema and isinstance(data, Table) else ()
         return cls(
             features, pool, squares, columns, float(run_length), int(n_permutations), random.seed,
@@ -286,6 +290,7 @@ class DriftMonitor(Paged):
             left_out=left_out, margin=allowed, strata=strata and strata.rows(places), known=known, gaps=gaps,
             points=None if allowed else kept,
             record=None if strata else Record.of(data, gaps, MOST_KEPT, random.seed),
+            widths={name: chosen.widths.get(name, 1) for name in each},
         )  # fmt: skip
 
     @own_words

@@ -218,8 +218,10 @@ def _spreads_differ(first: np.ndarray, second: np.ndarray) -> bool:
     sds = _sd(first), _sd(second)
     if min(sds) == 0.0:
         return max(sds) > 0.0
-    kurtoses = (np.mean(((each - each.mean()) / sd) ** 4) for each, sd in zip((first, second), sds, strict=True))
-    variance = sum((kurtosis - 1) / (4 * len(each)) for kurtosis, each in zip(kurtoses, (first, second), strict=True))
+    kurtoses = [np.mean(((each - each.mean()) / each.std()) ** 4) for each in (first, second)]  # rounding aside, from 1
+    variance = sum(
+        max(kurtosis - 1, 0) / (4 * len(each)) for kurtosis, each in zip(kurtoses, (first, second), strict=True)
+    )
     return bool(abs(np.log(sds[0] / sds[1])) > ERRORS * np.sqrt(variance))
 
 

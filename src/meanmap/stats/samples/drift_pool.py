@@ -11,12 +11,15 @@ from meanmap.stats.permutations import Permuted
 from meanmap.stats.result import larger_and_tied
 from meanmap.stats.samples.drift_counts import with_counts
 from meanmap.stats.samples.drift_strata import within_strata
+from meanmap.stats.samples.scores import Scores
 from meanmap.stats.samples.subsets import TIE, among_subsets
 
 __all__ = ["at_most", "ranked"]
 
 # A batch that ranks first is ranked again among at most this many subsets.
 MOST_DRAWN = 20_000
+# Pools grow to this many points, or remain as large as they begin: the more points, the longer a pool remembers.
+GROWS_TO = 5000
 
 
 def at_most(most: int, points: Points, codes: np.ndarray, seed: list[int]) -> tuple[Points, np.ndarray]:
@@ -31,13 +34,16 @@ def ranked(
     monitor: Any, points: Points, new: np.ndarray, codes: np.ndarray, generator: np.random.Generator
 ) -> tuple[float, dict[str, Any]]:
     """The p-value of a batch, from its points, features and strata, and the next pool if there is no alarm."""
-    both, strata = np.concatenate([monitor.pool, new]), monitor.strata
+    both, strata, features = np.concatenate([monitor.pool, new]), monitor.strata, monitor.features
+    together, scores = joined(monitor.points, points), None
+    if monitor.widths:
+        scores = Scores.of(features.members[0].kernel.domain, together, tuple(monitor.widths), monitor.widths)
 
     def drawn(draws: int) -> tuple[Permuted, np.ndarray | None]:
         if strata is None:
-            return among_subsets(monitor.features, both, len(new), monitor.mean_squares, draws, generator), None
+            return among_subsets(features, both, len(new), monitor.mean_squares, draws, generator, scores), None
         subsets, exchanged, left = strata.exchanged(codes, draws, generator)
-        return within_strata(monitor.features, both, subsets, exchanged), left
+        return within_strata(features, both, subsets, exchanged, generator, scores), left
 
     found, left = drawn(monitor.n_permutations)
     pvalue, first = _rank(found, generator)
@@ -49,10 +55,14 @@ def ranked(
     after = strata
     if strata is None:
         pvalue = with_counts(pvalue, monitor.points, points)
-        left = generator.choice(len(both), len(monitor.pool), replace=False)
+        size = min(len(both), max(len(monitor.pool), GROWS_TO))
+        left = generator.choice(len(both), size, replace=False)
     else:
-        after = replace(strata, codes=np.concatenate([strata.codes, codes])[left])
-    return pvalue, {"pool": both[left], "points": rows(joined(monitor.points, points), left), "strata": after}
+        of_both = np.concatenate([strata.codes, codes])
+        known = np.flatnonzero(of_both < len(strata.known))
+        left = known if len(known) <= GROWS_TO else left
+        after = replace(strata, codes=of_both[left])
+    return pvalue, {"pool": both[left], "points": rows(together, left), "strata": after}
 
 
 def _rank(found: Permuted, generator: np.random.Generator) -> tuple[float, bool]:

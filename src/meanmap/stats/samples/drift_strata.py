@@ -18,7 +18,8 @@ from meanmap.features.base import Concatenated
 from meanmap.stats.collections import fused
 from meanmap.stats.designs.exchanges import Exchange
 from meanmap.stats.permutations import Permuted
-from meanmap.stats.samples.subsets import TIE, blocks_of, subset_sums
+from meanmap.stats.samples.scores import Scores
+from meanmap.stats.samples.subsets import TIE, blocks_of, subset_sums, with_columns
 
 __all__ = ["Strata", "within_strata"]
 
@@ -100,12 +101,28 @@ def _labels(table: Table, columns: tuple[str, ...], argument: str) -> np.ndarray
     return np.array([json.dumps(row) for row in zip(*words, strict=True)])
 
 
-def within_strata(features: Concatenated, both: np.ndarray, subsets: np.ndarray, codes: np.ndarray) -> Permuted:
-    """The fused ‖Σ (φ − μ of its stratum)‖² of subsets, minus its mean over subsets."""
+def within_strata(
+    features: Concatenated,
+    both: np.ndarray,
+    subsets: np.ndarray,
+    codes: np.ndarray,
+    generator: np.random.Generator,
+    scores: Scores | None = None,
+) -> Permuted:
+    """The fused ‖Σ (φ − μ of its stratum)‖² of subsets, minus its mean over subsets.
+
+    With `scores` of all points it is combined with the evidence of single columns and of relations between columns.
+    """
     design = Exchange(codes, np.arange(len(codes)), np.ones(len(codes)))
+    blocks = blocks_of(features, both)
+    if scores is not None:
+        blocks += [scores.products_of_rows(generator), scores.matrix]
     found, norms = [], []
-    for sums in subset_sums(subsets, len(subsets), subsets.shape[1], blocks_of(features, design.centred(both))):
+    added = subset_sums(subsets, len(subsets), subsets.shape[1], [design.centred(block) for block in blocks])
+    for sums in added if scores is None else added[:-1]:
         values = np.einsum("ij,ij->i", sums, sums)
         found.append(Permuted(values - values.mean(), TIE * float(values.mean())))
         norms.append(float(values.std()))
-    return fused(found, norms, 1.0)[0]
+    kernels = slice(None) if scores is None else slice(-1)
+    result = fused(found[kernels], norms[kernels], 1.0)[0]
+    return result if scores is None else with_columns(result, found[-1], added[-1], scores)

@@ -161,10 +161,15 @@ class Scores:
             return units.means((self.main @ first) * (self.main @ second))
         return units.means(self._products) @ (first[:, None, :] * second[None, :, :]).reshape(-1, QUADRATIC)
 
-    def random_pairs(self, generator: np.random.Generator) -> Callable[[np.ndarray], np.ndarray]:
+    def random_pairs(self, generator: np.random.Generator) -> Callable[[np.ndarray | slice], np.ndarray]:
         """`features_of_pairs` of some rows at a time."""
         first, second = self._drawn(generator)
         return lambda rows: (self.main[rows] @ first) * (self.main[rows] @ second)
+
+    def products_of_rows(self, generator: np.random.Generator) -> np.ndarray:
+        """The products of all pairs of scores in each row, or random features of them if they are many."""
+        c = self.main.shape[1]
+        return self._products / c if c**2 <= PRODUCTS else self.random_pairs(generator)(slice(None))
 
     def _drawn(self, generator: np.random.Generator) -> np.ndarray:
         """Random signs of two combinations of scores for each feature of pairs, (2, c, 512)."""

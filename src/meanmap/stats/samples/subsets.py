@@ -10,8 +10,9 @@ from meanmap.core.progress import track
 from meanmap.features.base import Concatenated
 from meanmap.stats.collections import fused
 from meanmap.stats.permutations import Permuted
+from meanmap.stats.samples.scores import Scores, judged
 
-__all__ = ["TIE", "among_subsets", "blocks_of", "subset_sums"]
+__all__ = ["TIE", "among_subsets", "blocks_of", "subset_sums", "with_columns"]
 
 # Statistics tie if they differ by less than this, relative to the largest of them or of the terms that cancel in them,
 # because sums in another order round differently.
@@ -34,22 +35,37 @@ def among_subsets(
     mean_squares: Sequence[float],
     n_draws: int,
     generator: np.random.Generator,
+    scores: Scores | None = None,
 ) -> Permuted:
-    """The fused unbiased MMD² of the last `size` points against the others, and of random subsets of that size."""
+    """The fused unbiased MMD² of the last `size` points against the others, and of random subsets of that size.
+
+    With `scores` of all points it is combined with the evidence of single columns and of relations between columns.
+    """
     total, rest = len(both), len(both) - size
-    drawn = (generator.choice(total, size, replace=False, shuffle=False) for _ in range(n_draws))
-    centred = both - both.mean(axis=0)  # so the sums of the other points are minus those of the subset
-    found = []
-    blocks = blocks_of(features, centred)
+    blocks = blocks_of(features, both)
+    if scores is not None:
+        blocks.append(scores.products_of_rows(generator))
+    blocks = [block - block.mean(axis=0) for block in blocks]  # so sums of the other points are minus the subset's
     norms = [np.einsum("ij,ij->i", block, block) for block in blocks]
-    added = subset_sums(chain([np.arange(rest, total)], drawn), 1 + n_draws, size, [*blocks, *norms])
-    for own, sums, inside in zip(norms, added[: len(blocks)], added[len(blocks) :], strict=True):
+    drawn = (generator.choice(total, size, replace=False, shuffle=False) for _ in range(n_draws))
+    summed = [*blocks, *norms, *([] if scores is None else [scores.matrix])]
+    added = subset_sums(chain([np.arange(rest, total)], drawn), 1 + n_draws, size, summed)
+    found = []
+    for own, sums, inside in zip(norms, added, added[len(blocks) :], strict=False):
         q = np.einsum("ij,ij->i", sums, sums)
         outside = own.sum() - inside
         values = (q - inside) / (size * (size - 1)) + (q - outside) / (rest * (rest - 1)) + 2 * q / (size * rest)
         found.append(Permuted(values, TIE * float(own.mean()) / size))
     sizes = [square**0.5 for square in mean_squares]
-    return fused(found, sizes, float(np.sqrt(size * (size - 1.0))))[0]
+    kernels = fused(found[: len(sizes)], sizes, float(np.sqrt(size * (size - 1.0))))[0]
+    return kernels if scores is None else with_columns(kernels, found[-1], added[-1], scores)
+
+
+def with_columns(kernels: Permuted, pairs: Permuted, sums: np.ndarray, scores: Scores) -> Permuted:
+    """The evidence of kernels, of relations between columns and of columns combined, from sums of scores."""
+    squares = sums**2
+    means = np.maximum(squares.mean(axis=0), np.finfo(float).tiny)
+    return judged(kernels, pairs, squares / means, np.log(scores.shares), lambda part: part, len(scores.names))[0]
 
 
 def subset_sums(
