@@ -88,3 +88,38 @@ def test_a_gap_in_a_constant_column_costs_no_row():
     assert "column 'remark' is constant: nothing depends on it, and it is left out." in found.report.notes
     assert not any("were left out: a value is missing" in note for note in found.report.notes)
     assert found.pvalues == mm.pc({name: table[name] for name in "ab"}, rng=0).pvalues
+
+
+def test_a_label_is_a_function_of_a_number_where_each_label_has_an_interval():
+    rng = np.random.default_rng(3)
+    size = rng.normal(size=60)
+    label = np.where(size > 0.2, "large", "small")
+    assert functions_of_one({"size": size, "label": label}) == [("label", "size")]
+    assert functions_of_one({"size": size, "label": np.digitize(size, [-1, 0, 1])}) == [("label", "size")]
+    one = label.copy()
+    one[np.argmin(size)] = "large"
+    rounded = np.where(size > 0, 1.0 * np.ceil(size), 0.0)  # zero has both labels
+    for a, b in ((size, one), (rounded, label), (size, rng.permutation(label)), (size[:19], label[:19])):
+        assert functions_of_one({"size": a, "label": b}) == []
+
+
+def test_pc_keeps_the_cause_of_a_label_that_is_a_function_of_a_number():
+    # Given the amount spent "bought" is known, and given "bought" the amount tells nothing of the cause: both of its
+    # edges were removed without a note.
+    for seed in range(2):
+        rng = np.random.default_rng([9, seed])
+        cause = rng.normal(size=600)
+        bought = rng.random(600) < 1 / (1 + np.exp(-1.5 * cause))
+        spent = np.where(bought, np.exp(3 + 0.4 * rng.normal(size=600)), 0.0)
+        graph = mm.pc({"cause": cause, "bought": np.where(bought, "yes", "no"), "spent": spent}, rng=0)
+        edges = {frozenset(graph.names[i] for i in edge) for edge in graph.undirected}
+        assert edges == {frozenset({"cause", "bought"}), frozenset({"bought", "spent"})}
+
+
+def test_pc_says_that_an_edge_is_missing_where_two_variables_take_each_others_place():
+    # By the answers of this test b and c each separate the other from a.
+    def test(x, y, z):
+        return 0.9 if z and x[0] == 0 else 0.001
+
+    graph = mm.pc({"a": [0.0, 1, 0, 1], "b": [1.0, 0, 1, 1], "c": [2.0, 1, 1, 0]}, test=test)
+    assert "a depends on b and on c, but was found independent of b given c, and of c given b" in " ".join(graph.report.notes)

@@ -81,6 +81,10 @@ class Tests(ABC):
         """The p-values of answers, wherever they were computed; notes are made of them."""
         return answers
 
+    def functions(self) -> list[Pair]:
+        """Pairs (a, b) of variables such that a is a function of b, as far as this is known."""
+        return []
+
     def notes(self) -> list[str]:
         """What the reader of the answers should know about the data."""
         return []

@@ -173,10 +173,14 @@ class KernelTests(Tests):
         typed = in_python("leave it out of the table", f"leave it out with --exclude {shlex.quote(str(name))}")
         return f" The reason is {name!r}, which alone takes {width} coefficients of a regression: {typed}."
 
+    def functions(self) -> list[Pair]:
+        """Pairs (a, b) of columns such that a is nearly a function of b."""
+        return functions_of_one({name: self._table[name] for name in self.names})
+
     def notes(self) -> list[str]:
         """What the reader of the answers should know about the data."""
         found = [*self._told, *(text for variable in self._variables.values() for text in variable.notes)]
-        pairs = functions_of_one({name: self._table[name] for name in self.names})
+        pairs = self.functions()
         found += functions_told(pairs)
         found += [
             f"{x} is a function of {', '.join(given)}: given these it is independent of all, and edges may be missing."

@@ -33,7 +33,7 @@ from meanmap.structure.conditional_tests import ConditionalTests, FunctionTests,
 from meanmap.structure.discovered import CONTRADICTS, NARROWLY, DiscoveredGraph
 from meanmap.structure.kernel_tests import KernelTests
 from meanmap.structure.knowledge import Knowledge
-from meanmap.structure.skeleton import Answers, find_skeleton
+from meanmap.structure.skeleton import Answers, find_skeleton, lost_edges
 
 __all__ = ["pc"]
 
@@ -242,10 +242,32 @@ def _search(
 ) -> tuple[np.ndarray, Answers, tuple[str, ...], list[tuple[int, int]]]:
     """The PDAG as a matrix, all answers, notes, and doubted arrows."""
     adjacency, answers = find_skeleton(tests, level, knowledge, most_given, executor)
+    lost = _rejoined(tests, adjacency, answers, level)
     found = find_colliders(adjacency, answers, level, knowledge, max(answers.levels, default=0))
     matrix, refused = meek(found.matrix, knowledge.barred, [*found.ambiguous, *found.conflicting])
-    notes = tuple(_notes(tests, answers, found, refused, level, knowledge.barred))
+    notes = (*_few(lost), *_notes(tests, answers, found, refused, level, knowledge.barred))
     return matrix, answers, notes, found.doubted(matrix, refused, knowledge)
+
+
+def _rejoined(tests: Tests, adjacency: np.ndarray, answers: Answers, level: float) -> list[str]:
+    """Add edges, in place, of functions of one other variable: given this variable, tests of the function say nothing.
+    Returns notes on lost edges of which it is not known where they belong.
+    """
+    names, notes = tests.names, []
+    lost = list(lost_edges(adjacency, answers, level))
+    functions = set(tests.functions()) if lost else set()
+    for a, b, c in lost:
+        pair = names[b], names[c]
+        if (pair in functions) != (pair[::-1] in functions):
+            function = b if pair in functions else c
+            adjacency[a, function] = adjacency[function, a] = True
+        elif pair not in functions:
+            notes.append(
+                f"{names[a]} depends on {names[b]} and on {names[c]}, but was found independent of {names[b]} given "
+                f"{names[c]}, and of {names[c]} given {names[b]}: its edge with one of them is missing. If you know "
+                f"which, required=[({names[a]!r}, {names[b]!r})] adds it."
+            )
+    return notes
 
 
 def _few(notes: list[str]) -> list[str]:

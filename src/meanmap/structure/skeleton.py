@@ -16,7 +16,7 @@ from meanmap.core.threads import one_blas_thread
 from meanmap.structure.conditional_tests import Answered, Tests, checked_pvalue
 from meanmap.structure.knowledge import Knowledge
 
-__all__ = ["Answers", "find_skeleton"]
+__all__ = ["Answers", "find_skeleton", "lost_edges"]
 
 Given = tuple[int, ...]
 Pairs = list[tuple[int, int]]
@@ -124,6 +124,29 @@ def find_skeleton(
                 if p > level:
                     adjacency[a, b] = adjacency[b, a] = False
         size += 1
+
+
+def lost_edges(adjacency: np.ndarray, answers: Answers, level: float) -> Iterator[tuple[int, int, int]]:
+    """Triples (a, b, c), b < c, in which a depends on b and on c, but was separated from each only by sets with the
+    other, and from both by no neighbour: at least one of a's edges is missing.
+
+    With positive densities independence of b given c and of c given b implies independence of both (the intersection
+    property of graphoids, Pearl 1988), so b or c is nearly a function of the other, or the tests had little power.
+    """
+    for b, c in np.argwhere(np.triu(adjacency)).tolist():
+        for a in np.flatnonzero(~(adjacency[b] | adjacency[c])).tolist():
+            if _only_with(answers, a, b, c, level) and _only_with(answers, a, c, b, level):
+                beside = np.flatnonzero(adjacency[a]).tolist()
+                pairs = [(min(a, other), max(a, other)) for other in (b, c)]
+                if all(min(answers.ask(pairs, (near,))) <= level for near in beside):
+                    yield a, b, c
+
+
+def _only_with(answers: Answers, a: int, b: int, c: int, level: float) -> bool:
+    """Whether a and b are dependent, and all sets that separated them have c."""
+    asked = answers.of(a, b)
+    separating = [given for given, p in asked.items() if p > level]
+    return bool(separating) and all(c in given for given in separating) and () in asked
 
 
 @one_blas_thread()
