@@ -87,5 +87,5 @@ def changed_relations(
 
 
 def _is_number(column: np.ndarray) -> bool:
-    """Whether a column has numbers, and at least two different ones."""
-    return family_of(column) == "number" and bool((column[1:] != column[:-1]).any())
+    """Whether a column has one number in each row, and at least two different ones."""
+    return family_of(column) == "number" and column.ndim == 1 and bool((column[1:] != column[:-1]).any())
