@@ -10,13 +10,16 @@ ASKED = {"of": "t", "from_": "old", "to": "new", "rng": 0}
 
 
 def table(seed: int, unit: str, busy: float) -> dict[str, np.ndarray]:
-    """A treatment whose effect is 1, given more often at the weekend, or at night, when outcomes are higher."""
+    """A treatment whose effect is 1, given more often at the weekend, at night, or late in the month, when
+    outcomes are higher.
+    """
     rng = np.random.default_rng([16_000_000, seed])
     n = 600
     when = np.datetime64("2024-01-01", "s") + (np.sort(rng.uniform(0, 365 * 86400, n))).astype("timedelta64[s]")
     seconds = when.astype(int)
     weekday, hour = (seconds // 86400 + 3) % 7, seconds // 3600 % 24
-    often = (weekday >= 5) if unit == "weekday" else (hour < 6)
+    late = (when.astype("datetime64[D]") - when.astype("datetime64[M]")).astype(int) >= 25
+    often = {"weekday": weekday >= 5, "hour": hour < 6, "day of the month": late}[unit]
     treated = rng.random(n) < np.where(often, 0.5 + 0.3 * busy, 0.4)
     season = np.sin(2 * np.pi * seconds / (365 * 86400))
     y = treated + 2 * busy * often + season + rng.normal(size=n)
@@ -29,11 +32,12 @@ def notes(data: dict[str, np.ndarray]) -> list[str]:
     return [note for each in both for note in each if "make it a column of its own" in note]
 
 
-def test_a_weekday_and_an_hour_that_matter_are_noted():
-    for unit, other in (("weekday", "hour"), ("hour", "weekday")):
+def test_weekdays_hours_and_days_of_the_month_that_matter_are_noted():
+    for unit in (units := ("weekday", "hour", "day of the month")):
         found = notes(table(0, unit, 1.0))
         assert len(found) == 2
-        assert all(f"'y' varies with the {unit} of 'when'" in note and f"the {other}" not in note for note in found)
+        for note in found:
+            assert [each for each in units if f"'y' varies with the {each} of 'when'" in note] == [unit]
 
 
 def test_a_season_alone_is_not():

@@ -17,8 +17,6 @@ __all__ = ["notes_of_codes", "notes_of_law"]
 
 # The least number of codes, and the p-value below which differences among them are noted.
 LEAST_VALUES, DIFFERENT = 5, 1e-4
-# What comes back in times: its seconds, and how often in a period.
-PARTS_OF_TIMES = {"the weekday": (DAY, 7), "the hour": (DAY / 24, 24)}
 # Numbers with steps or waves are cut into at most so many parts of equal size, of so many rows at least.
 MOST_PARTS, LEAST_IN_PART = 50, 10
 
@@ -82,9 +80,15 @@ def notes_of_law(
 
 def _cycles(seconds: np.ndarray, name: Hashable, on: Hashable, left: np.ndarray) -> list[str]:
     """Notes on what comes back, of which effects that are smooth in time know nothing."""
+    days = np.floor(seconds / DAY).astype("datetime64[D]")
+    parts = {
+        "the weekday": days.astype(int) % 7,
+        "the day of the month": (days - days.astype("datetime64[M]")).astype(int),
+        "the hour": np.floor(seconds / DAY * 24).astype(int) % 24,
+    }
     notes = []
-    for cycle, (unit, number) in PARTS_OF_TIMES.items():
-        group = np.unique(np.floor(seconds / unit) % number, return_inverse=True)[1].ravel()
+    for cycle, part in parts.items():
+        group = np.unique(part, return_inverse=True)[1].ravel()
         if group.max() and _differ(left, group) < DIFFERENT:
             notes.append(
                 f"{name!r} counts as a number, whose effects are smooth, but {on!r} varies with {cycle} of {name!r}: "

@@ -16,6 +16,9 @@ __all__ = ["Sentinels"]
 # Nines below zero where nothing else is; nines, and other codes below zero; codes beside few values, which may be a
 # scale; and any value that is repeated.
 BELOW, CODED, FEW, REPEATED = 0.2, 1.0, 5.0, 10.0
+# Codes of at least so many rows, and of so many times as many as any other value, need only be as far as codes below
+# zero, and zeros as well: 99 beside ages from 18 to 70.
+SPIKE = 10, 3
 # Others that are needed to know what is usual, and distinct ones from which on they are more than a scale.
 LEAST_OTHERS, MANY = 10, 5
 # Days used as codes for "never", "not known" and zero.
@@ -65,6 +68,8 @@ class Sentinels:
         ((-999.0,), (4,), (18.0, 77.0))
         >>> Sentinels.of(np.r_[np.arange(18.0, 78.0), 0.0]) is None
         True
+        >>> Sentinels.of(np.r_[np.arange(18.0, 78.0), [99.0] * 12]).values
+        (99.0,)
         """
         column = np.asarray(column)
         times = column.dtype.kind == "M"
@@ -87,7 +92,8 @@ class Sentinels:
             return None
         low, high = float(rest.min()), float(rest.max())
         few = len(np.unique(rest)) < MANY
-        reach = {each: 0.0 if each in far else _reach(each, low, few, digits(each)) for each in peeled}
+        often = {each: _is_spike(int((numbers == each).sum()), rest) for each in peeled}
+        reach = {each: 0.0 if each in far else _reach(each, low, few, digits(each), often[each]) for each in peeled}
         kept = sorted(each for each in peeled if _beyond(each, low, high) >= reach[each])
         if not kept:
             return None
@@ -121,7 +127,8 @@ class Sentinels:
         if not 2 <= count <= len(rest) or rest.min() <= 0 or len(np.unique(rest)) < DIFFERENT:
             return None
         low, middle, high = np.quantile(rest, [0.05, 0.5, 0.95])
-        near = rest.min() < LEAST_SHARE * middle or low < LOW_SHARE * middle
+        apart = rest.min() >= BELOW * (rest.max() - rest.min()) and _is_spike(count, rest)
+        near = not apart and (rest.min() < LEAST_SHARE * middle or low < LOW_SHARE * middle)
         counts = (rest == np.rint(rest)).all() and COUNTED[0] < rest.var() / rest.mean() < COUNTED[1]
         if near or counts or middle - low < SYMMETRIC * (high - middle):
             return None
@@ -188,8 +195,14 @@ def _beyond(value: float, low: float, high: float) -> float:
     return max(low - value, value - high) / (high - low)
 
 
-def _reach(code: float, low: float, few: bool, digits: int) -> float:
+def _is_spike(count: int, others: np.ndarray) -> bool:
+    """Whether a value is far more frequent than any other."""
+    least, times = SPIKE
+    return count >= least and count >= times * int(np.unique(others, return_counts=True)[1].max())
+
+
+def _reach(code: float, low: float, few: bool, digits: int, often: bool) -> float:
     """How far outside a code of this many digits must be."""
     if few:
         return FEW
-    return BELOW if code < 0 <= low and digits > 1 else CODED
+    return BELOW if digits > 1 and (often or code < 0 <= low) else CODED
