@@ -226,6 +226,32 @@ def test_rare_counts_settle():
         assert report.measures["effective share"] > 0.9
 
 
+def test_more_columns_than_rows_are_as_dense_algebra_on_a_grid_has_it():
+    """They were refused, as they explain any response exactly; but the priors are proper."""
+    rng = np.random.default_rng(12)
+    x = rng.normal(size=(8, 12))
+    names = [f"x{j}" for j in range(12)]
+    y = x[:, 0] + 0.5 * rng.normal(size=8)
+    priors = {**{name: (0.0, 1.0) for name in names}, "Intercept": (0.0, 1.0), "sigma": 1.0}
+    found = fit(f"y ~ {' + '.join(names)}", pd.DataFrame(x, columns=names).assign(y=y), priors=priors)
+    design = np.column_stack([np.ones(8), x - x.mean(axis=0)])  # the intercept is that of a row of means
+    sigma = np.exp(np.linspace(-7, 3, 600))
+    covariances = design @ design.T + sigma[:, None, None] ** 2 * np.eye(8)
+    gains = np.linalg.solve(covariances, np.broadcast_to(design, (600, 8, 13))).swapaxes(1, 2)
+    means, squares = gains @ y, 1 - np.einsum("sij,ji->si", gains, design) + (gains @ y) ** 2
+    logs = np.array([scipy.stats.multivariate_normal.logpdf(y, np.zeros(8), each) for each in covariances])
+    logs += np.log(2) + scipy.stats.t.logpdf(sigma, 3) + np.log(sigma)
+    weights = np.exp(logs - logs.max())
+    evidence = np.log(weights.sum() * np.log(sigma[1] / sigma[0])) + logs.max()
+    weights /= weights.sum()
+    mean = weights @ means
+    sd = np.sqrt(weights @ squares - mean**2)
+    table = found.to_frame().loc[names]
+    np.testing.assert_allclose(table["estimate"], mean[1:], atol=0.01 * sd[1:].max())
+    np.testing.assert_allclose(table["sd"], sd[1:], rtol=0.01)
+    assert found.log_evidence == pytest.approx(evidence, abs=0.01)
+
+
 def test_what_a_table_cannot_tell_is_said():
     twice = fit("y ~ x + z + (1 | one)", DATA.assign(z=2 * DATA.x - 1, one="a"))
     assert twice.report.notes == (

@@ -201,11 +201,15 @@ def _median(values: np.ndarray, share: np.ndarray) -> float:
 
 
 def _check_noise(response: np.ndarray, columns: np.ndarray, root: np.ndarray, doubts: list[str]) -> None:
-    """Refuse a response that the columns explain exactly, since there is no noise to estimate."""
+    """Refuse a response that the columns explain exactly, since there is no noise to estimate. As many independent
+    columns as rows explain any response: then the priors say what is noise.
+    """
     if columns.shape[1] == 0:
         return
-    fitted = columns @ np.linalg.lstsq(columns * root[:, None], response * root)[0]
-    counted = root > 0
+    coefficients, _, rank, _ = np.linalg.lstsq(columns * root[:, None], response * root)
+    fitted, counted = columns @ coefficients, root > 0
+    if rank == np.count_nonzero(counted) and not doubts:
+        return
     if np.abs(response - fitted)[counted].max() <= 1e-9 * np.abs(response[counted]).max():
         raise ParameterError(
             "the columns of the formula explain the response exactly, so there is no noise to estimate. "
