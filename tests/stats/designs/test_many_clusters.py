@@ -7,6 +7,7 @@ import pytest
 from scipy.stats import binom
 
 import meanmap as mm
+from meanmap.core.errors import InputError
 from meanmap.stats.designs import exchanges
 from meanmap.stats.designs.exchanges import Exchange
 
@@ -72,3 +73,10 @@ def test_level_and_power_within_strata(monkeypatch):
     for level in (0.05, 0.2):
         assert np.count_nonzero(found <= level) <= binom.ppf(0.9999, len(seeds), level)
     assert np.mean([pvalue(seed, 1.2) <= 0.05 for seed in seeds[:25]]) > 0.6
+
+
+def test_more_rows_than_a_test_permutes_are_refused():
+    """Features of a million rows were computed first."""
+    Exchange.of(3).refuse_more(3)
+    with pytest.raises(InputError, match=r"^there are 4 rows, and with within= or clusters= this test takes at most 3"):
+        Exchange.of(4).refuse_more(3)

@@ -122,6 +122,14 @@ class Exchange:
         strata = np.unique(2 * self.strata_of_units + ~full, return_inverse=True)[1]
         return Exchange(strata[self.units], bundles[self.units], self.weights)
 
+    def refuse_more(self, most: int) -> None:
+        """Refuse more rows than a test permutes."""
+        if len(self.units) > most:
+            raise InputError(
+                f"there are {len(self.units)} rows, and with within= or clusters= this test takes at most {most}: pass "
+                "a random sample of rows, or of whole clusters."
+            )
+
     def centred(self, values: np.ndarray) -> np.ndarray:
         """Rows of `values` minus the weighted mean of their stratum."""
         total = np.maximum(np.bincount(self.strata, self.weights), np.finfo(float).tiny)

@@ -9,16 +9,16 @@ import numpy as np
 
 from meanmap.core.bisection import bisect
 from meanmap.core.door import Door
-from meanmap.core.points import rows
+from meanmap.core.points import rows, slices
 from meanmap.core.progress import track
 from meanmap.features.base import FeatureKernel, transformed
 from meanmap.kernels.base import Kernel, Sum
 from meanmap.kernels.gram import gram_matrix
 from meanmap.linalg.moments import Moments
-from meanmap.stats.effects.zero import chance_of_difference
+from meanmap.stats.effects.zero import chance_by_features, chance_of_difference
 from meanmap.stats.limits import DistanceLaw
 from meanmap.stats.result import Interval
-from meanmap.stats.samples.cells import Cells, contrasts_of
+from meanmap.stats.samples.cells import ROWS, Cells, contrasts_of
 from meanmap.stats.samples.feature_statistics import feature_map
 from meanmap.stats.samples.samples import Samples
 from meanmap.stats.samples.shifted import Differences, Shifts, between_features, between_grams
@@ -169,13 +169,17 @@ def difference_of(
     kernel = FeatureKernel(features.padded()[0])
     reach = _reach(np.asarray(gram_matrix(kernel, some)))
     if cells is not None:
-        phi = transformed(features, pooled)
-        squared = partial(_squared_by_features, phi)
-        chance = partial(chance_of_difference, squared, sizes, cells.design)
-        found = Difference(cells.law_of_features(phi), reach, kernel, chance=chance)
-        values = phi @ (cells.weights[:, 0] @ phi)
+
+        def mapped_at(chosen: np.ndarray) -> np.ndarray:
+            return transformed(features, rows(pooled, chosen))
+
+        law, sums = cells.law_of_features(mapped_at)
+        chance = partial(chance_by_features, mapped_at, sizes, cells.design)
+        found = Difference(law, reach, kernel, chance=chance)
+        every = np.arange(sum(sizes))
+        values = np.concatenate([mapped_at(every[part]) @ sums[0] for part in slices(len(every), ROWS)])
         first = _First.of_cells(cells, sizes[0], values, generator)
-        phi = phi[first.chosen]
+        phi = mapped_at(first.chosen)
     else:
         groups = [mapped.sums([samples[g]]).moments() for g in track(range(len(sizes)), "samples")]
         found = Difference(_law_of_moments(groups), reach, kernel, chance=lambda _: _equal(groups).above(0.0))
@@ -232,10 +236,6 @@ def _with_shifts(
 
 def _squared_by_gram(gram: np.ndarray, weights: np.ndarray) -> float:
     return float(np.sum(weights * (gram @ weights)))
-
-
-def _squared_by_features(phi: np.ndarray, weights: np.ndarray) -> float:
-    return float(np.sum((weights.T @ phi) ** 2))
 
 
 def _law_of_moments(groups: Sequence[Moments]) -> DistanceLaw:

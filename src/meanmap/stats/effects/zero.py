@@ -16,7 +16,7 @@ from meanmap.stats.limits import DistanceLaw
 from meanmap.stats.result import Null
 from meanmap.stats.samples.cells import row_weights
 
-__all__ = ["chance_of_dependence", "chance_of_difference", "draws_for", "excludes_zero"]
+__all__ = ["chance_by_features", "chance_of_dependence", "chance_of_difference", "draws_for", "excludes_zero"]
 
 # The number of permutations times the probability of the tail, and the largest number of permutations, unless more are
 # needed for a p-value in the tail.
@@ -64,6 +64,21 @@ def chance_of_difference(
     groups = np.repeat(np.arange(len(sizes)), sizes)
     labels = design.labels(design.of_units(groups), draws_for(confidence), np.random.default_rng(0))
     found = np.array([squared(row_weights(drawn[design.units], len(sizes), design)) for drawn in labels])
+    return _ranked(found, ROUNDING * float(found.max()))
+
+
+def chance_by_features(
+    values: Callable[[np.ndarray], np.ndarray], sizes: Sequence[int], design: Exchange, confidence: float
+) -> float:
+    """`chance_of_difference` from features of some rows at a time; very many units are permuted in bundles."""
+    groups = np.repeat(np.arange(len(sizes)), sizes)
+    design = design.bundled(groups, np.random.default_rng(1))
+    labels, masses = design.of_units(groups), design.masses
+    means = design.collapsed_in_parts(values) / np.maximum(masses, np.finfo(float).tiny)[:, None]
+    of_units = Exchange(design.strata_of_units, np.arange(len(labels)), masses)
+    drawn = of_units.labels(labels, draws_for(confidence), np.random.default_rng(0))
+    sums = (row_weights(each, len(sizes), of_units).T @ means for each in drawn)
+    found = np.array([np.sum(each**2) for each in sums])
     return _ranked(found, ROUNDING * float(found.max()))
 
 

@@ -5,7 +5,6 @@ from typing import Any
 import numpy as np
 
 from meanmap.core.door import Door
-from meanmap.core.errors import InputError
 from meanmap.core.progress import track
 from meanmap.kernels.base import Kernel
 from meanmap.stats.designs.exchanges import Exchange
@@ -35,13 +34,12 @@ def design_hsic(
     Features approximate each Gram matrix to 10⁻⁴ of its trace; there are at most 48. They are chosen from one variable
     alone, so the approximation does not affect the level.
     """
+    n = len(design.units)
+    design.refuse_more(MOST_ROWS)
     sides = [
         [features_and_values(kernel, values, name, generator, door, MOST_FEATURES)[1] for kernel in listed]
         for values, name, listed in zip(data, names, kernels, strict=True)
     ]
-    n = len(design.units)
-    if n > MOST_ROWS:
-        raise InputError(f"there are {n} rows; exchanges within a design take at most {MOST_ROWS}: draw a sample.")
     whole = len(design.first_rows) < n
     fixed = [whole and all(_constant(phi, design) for phi in side) for side in sides]
     if fixed[0] and not fixed[1]:  # then the clusters of x are permuted as wholes

@@ -4,7 +4,6 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from meanmap.core.errors import InputError
 from meanmap.core.progress import track
 from meanmap.stats.designs.exchanges import Exchange
 from meanmap.stats.permutations import Permuted
@@ -26,10 +25,7 @@ def design_joint(
     permuted separately, by clusters with their rows in order. The means of a stratum do not change.
     """
     n = len(design.units)
-    if n > MOST_ROWS:
-        raise InputError(
-            f"there are {n} rows; joint exchanges within a design take at most {MOST_ROWS}: draw a sample."
-        )
+    design.refuse_more(MOST_ROWS)
     doubts = design.doubts_of_orders(constant=False)
     orders = [design.orders(n_draws, generator) for _ in grams[1:]]
     sizes = np.bincount(design.strata).astype(float)

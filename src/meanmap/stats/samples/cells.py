@@ -1,6 +1,6 @@
 """Means of samples with strata, clusters or weights: which means are compared, and with which sampling error."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
@@ -9,10 +9,14 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from meanmap.core.errors import InputError
+from meanmap.core.points import slices
 from meanmap.stats.designs.exchanges import Exchange
 from meanmap.stats.limits import DistanceLaw
 
-__all__ = ["Cells", "contrasts_of", "row_weights"]
+__all__ = ["ROWS", "Cells", "contrasts_of", "row_weights"]
+
+# The number of rows whose features are computed at once.
+ROWS = 16_384
 
 
 @dataclass(frozen=True)
@@ -127,13 +131,27 @@ class Cells:
         parts = [self._spread(self._spread(centred, c).T, c) for c in range(weights.shape[1])]
         return DistanceLaw(squared, np.maximum(np.linalg.eigvalsh(np.sum(parts, axis=0)), 0.0))
 
-    def law_of_features(self, phi: np.ndarray) -> DistanceLaw:
-        """The distribution of T = Σ ‖parts‖², from features of all rows."""
-        weights, centred = self.weights, self._less_means(phi)
-        squared = float(np.sum((weights.T @ phi) ** 2))
-        parts = np.hstack([self._spread(centred, c) for c in range(weights.shape[1])])
+    def law_of_features(self, values: Callable[[np.ndarray], np.ndarray]) -> tuple[DistanceLaw, np.ndarray]:
+        """The distribution of T = Σ ‖parts‖², and the parts, (parts, r), from features of some rows at a time."""
+        weights, errors = self.weights, [self._error_weights(c) for c in range(self.contrasts.shape[1])]
+        sums = means = spread = np.zeros((0, 0))
+        for part in slices(len(weights), ROWS):
+            phi = values(np.arange(len(weights))[part])
+            if not part.start:
+                sums, means = np.zeros((weights.shape[1], phi.shape[1])), np.zeros((len(self.contrasts), phi.shape[1]))
+                spread = np.zeros((len(errors), int(self.independent.max()) + 1, phi.shape[1]))
+            sums += weights[part].T @ phi
+            _add_rows(means, self.cell[part], (self.mass * ~self._paired)[part], phi)
+            for found, each in zip(spread, errors, strict=True):
+                _add_rows(found, self.independent[part], each[part], phi)
+        for found, each in zip(spread, errors, strict=True):
+            shape = found.shape[0], len(means)
+            found -= csr_array((each * ~self._paired, (self.independent, self.cell)), shape=shape) @ means
+            self._between_pairs(found)
+        parts = spread[0] if len(spread) == 1 else np.hstack(list(spread))
         wide = parts.shape[0] < parts.shape[1]
-        return DistanceLaw(squared, np.maximum(np.linalg.eigvalsh(parts @ parts.T if wide else parts.T @ parts), 0.0))
+        spectrum = np.maximum(np.linalg.eigvalsh(parts @ parts.T if wide else parts.T @ parts), 0.0)
+        return DistanceLaw(float(np.sum(sums**2)), spectrum), sums
 
     def compared(self, values: np.ndarray) -> tuple[float, float, float, float]:
         """The means of two samples, the standard error of their difference, and the degrees of freedom of this error.
@@ -161,18 +179,33 @@ class Cells:
 
     def _spread(self, values: np.ndarray, part: int) -> np.ndarray:
         """The contribution of each independent unit to the error of a part."""
+        weights = self._error_weights(part)
+        found = np.asarray(csr_array((weights, (self.independent, np.arange(len(weights))))) @ values)
+        self._between_pairs(found)
+        return found
+
+    def _error_weights(self, part: int) -> np.ndarray:
+        """The weight of each row in the error of a part, corrected for means that are estimated."""
         held = np.bincount(self.units, self.mass)
         cells = self.cell[np.unique(self.units, return_index=True)[1]]
         unbiased = _unbiased(held, cells)[self.units]
-        weights = self.weights[:, part] * np.where(self._paired, 1.0, unbiased)
-        found = np.asarray(csr_array((weights, (self.independent, np.arange(len(weights))))) @ values)
-        if self._paired.any():
-            chosen = np.unique(self.independent[self._paired])
-            size = np.bincount(self.independent, np.abs(self.weights).sum(axis=1))[chosen]
-            size = size / size.sum()
-            found[chosen] -= size[:, None] * found[chosen].sum(axis=0)
-            found[chosen] *= _unbiased(size, np.zeros(len(size), int))[:, None]
-        return found
+        return self.weights[:, part] * np.where(self._paired, 1.0, unbiased)
+
+    def _between_pairs(self, found: np.ndarray) -> None:
+        """Replace the contributions of pairs by their differences from the mean pair."""
+        if not self._paired.any():
+            return
+        chosen = np.unique(self.independent[self._paired])
+        size = np.bincount(self.independent, np.abs(self.weights).sum(axis=1))[chosen]
+        size = size / size.sum()
+        found[chosen] -= size[:, None] * found[chosen].sum(axis=0)
+        found[chosen] *= _unbiased(size, np.zeros(len(size), int))[:, None]
+
+
+def _add_rows(found: np.ndarray, places: np.ndarray, weights: np.ndarray, values: np.ndarray) -> None:
+    """Add weighted rows of `values` to the rows of `found` at their places."""
+    there, at = np.unique(places, return_inverse=True)
+    found[there] += csr_array((weights, (at.ravel(), np.arange(len(at.ravel()))))) @ values
 
 
 def _unbiased(shares: np.ndarray, groups: np.ndarray) -> np.ndarray:
