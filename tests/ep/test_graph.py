@@ -129,6 +129,12 @@ W = ep.Variable("w", ep.MultivariateNormal.standard(2))
         (lambda: ep.Density(lambda x: x, 1.0), KindError, "no variable"),
         (lambda: ep.Density(lambda x, y: x, plate()), KindError, "failed for one value .* all variables but the last"),
         (lambda: ep.Logistic(plate(), observed=["rich"]), KindError, "holds labels, such as 'rich'; .* == 'rich'"),
+        (
+            lambda: ep.Logistic(plate(), observed=["1", "0"]),
+            KindError,
+            r"look like numbers, such as '1'; type np.asarray",
+        ),
+        (lambda: ep.Categorical(np.full(35, 1 / 35)), KindError, r"^.{1,200}mm.families.Categorical.{1,60}$"),
         (lambda: ep.Density(lambda x: [x, x], plate()), ShapeError, "returned list"),
         (lambda: ep.Density(lambda x: np.ones(3) * x, plate()), ShapeError, r"returned shape \(3,\)"),
         (lambda: ep.BlackBox(lambda x: x, plate(), [1.0] * 3), KindError, "must be a Variable"),

@@ -4,7 +4,7 @@ from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from itertools import islice
 
-__all__ = ["a_type", "at_command_line", "in_few_words", "in_python", "with_and", "with_article"]
+__all__ = ["a_type", "at_command_line", "in_few_words", "in_python", "in_short", "with_and", "with_article"]
 
 _typed_in_a_shell = False
 
@@ -57,6 +57,21 @@ def with_article(word: str) -> str:
     """
     begins_with_vowel = word[0] in "aeioAEIO" and not word.startswith(("One", "Once"))
     return f"{'an' if begins_with_vowel or word == 'ndarray' else 'a'} {word}"
+
+
+def in_short(value: object, most: int = 60) -> str:
+    """A value as Python writes it, on one line; of a long one the beginning and the end.
+
+    Examples
+    --------
+    >>> in_short([1, 2]), in_short(list(range(100)), 20)
+    ('[1, 2]', '[0, 1, ... 98, 99]')
+    """
+    said = " ".join(repr(value).split())
+    if len(said) <= most:
+        return said
+    first, last = said[: most // 2].rpartition(" ")[0] or said[: most // 2], said[-most // 2 :]
+    return f"{first} ... {last.partition(' ')[2] or last}"
 
 
 def in_few_words(parts: Collection[str], most: int = 20) -> str:

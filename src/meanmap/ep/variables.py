@@ -11,6 +11,7 @@ import numpy as np
 from meanmap.core.arrays import as_array, check_finite
 from meanmap.core.errors import KindError, ParameterError, ShapeError
 from meanmap.core.held import holds_whole
+from meanmap.core.language import in_short
 from meanmap.core.settings import is_whole
 from meanmap.core.synonyms import own_words
 from meanmap.core.types import Index
@@ -100,7 +101,9 @@ class Variable(eqx.Module):
         kind = getattr(family, "family", family) if isinstance(family, type) else type(family)
         if not (isinstance(kind, type) and issubclass(kind, Family)):
             known = ", ".join(sorted(_names(Family)))
-            raise KindError(f"the family of variable {name!r} is {family!r}; expected one of {known}, or a member.")
+            raise KindError(
+                f"the family of variable {name!r} is {in_short(family)}; expected one of {known}, or a member."
+            )
         self.family = kind
         prior = family if isinstance(family, Family) else None
         with concrete(f"variable {name!r}"):
@@ -236,11 +239,16 @@ def read_given(value: object, name: str, axes: int = 1) -> Given:
                 "ep.Density(log_factor, ...) with the variable among its arguments."
             )
     with concrete(name):
-        label = _first_label(value)
-    if label is not None:
+        labels = _labels(value)
+    if labels is not None:
+        first = str(labels[0])
+        if _are_numbers(labels):
+            raise KindError(
+                f"{name} holds texts that look like numbers, such as {first!r}; type np.asarray({name}, float)."
+            )
         raise KindError(
-            f"{name} holds labels, such as {label!r}; expected numbers: of two labels type "
-            f"(np.asarray({name}) == {label!r}).astype(int)."
+            f"{name} holds labels, such as {first!r}; expected numbers: of two labels type "
+            f"(np.asarray({name}) == {first!r}).astype(int)."
         )
     refuse_dates(value, name)
     with concrete(name):
@@ -265,14 +273,23 @@ def refuse_dates(value: object, name: str) -> None:
         )
 
 
-def _first_label(value: object) -> str | None:
-    """The first entry of what holds text."""
+def _labels(value: object) -> np.ndarray | None:
+    """The entries of what holds text; None if the first is none."""
     try:
         listed = hasattr(value, "dtype") or isinstance(value, list | tuple)
         entries = np.asarray(value).ravel() if listed else np.empty(0)
     except ValueError:  # a ragged list, which is refused where it is read
         return None
-    return str(entries[0]) if entries.size and isinstance(entries[0], str) else None
+    return entries if entries.size and isinstance(entries[0], str) else None
+
+
+def _are_numbers(entries: np.ndarray) -> bool:
+    """Whether all texts can be read as numbers."""
+    try:
+        entries.astype(float)
+    except (TypeError, ValueError):
+        return False
+    return True
 
 
 def _read_plate(name: str, plate: Any, prior: Any) -> int | None:

@@ -8,6 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from meanmap.core.errors import KindError
+from meanmap.core.language import in_short
 from meanmap.core.synonyms import own_words
 from meanmap.core.types import Array, Data
 from meanmap.ep.factor import Answer, Factor, check_family, check_observed, common_plate
@@ -171,7 +172,7 @@ def _refuse_prior(kind: str, p: object, x: object, observed: Data) -> None:
     if x is None and observed is None and not isinstance(p, Variable | Selection):
         raise KindError(
             f"ep.{kind} is a factor between a Variable and its outcomes; for the prior of a Variable type "
-            f"mm.families.{kind}({p!r})."
+            f"mm.families.{kind}({in_short(p)})."
         )
 
 

@@ -23,10 +23,10 @@ from meanmap.ep.sweeps.plan import Plan, State, fetched
 from meanmap.ep.sweeps.sweep import compiled_cavities
 from meanmap.families import Bernoulli, MultivariateNormal, Normal
 
-__all__ = ["Exact", "evaluable"]
+__all__ = ["LABELS", "Exact", "evaluable", "weighed"]
 
 # Labels that are summed over, at most.
-_LABELS = 2
+LABELS = 2
 
 
 def evaluable(factor: Factor, factors: tuple[Factor, ...], block: Block) -> bool:
@@ -43,7 +43,7 @@ def evaluable(factor: Factor, factors: tuple[Factor, ...], block: Block) -> bool
     outputs = unknown[-1:] if factor.outputs else []
     inner = [a for a in unknown if a.name not in block.first or (a in outputs and a.variable.prior is None)]
     labels = [a for a in inner if a.variable.family is Bernoulli]
-    if len(inner) == len(unknown) or len(labels) > _LABELS or len(inner) > len(labels) + len(outputs):
+    if len(inner) == len(unknown) or len(labels) > LABELS or len(inner) > len(labels) + len(outputs):
         return False
     if outputs and outputs[0] not in inner:
         return False
@@ -170,7 +170,7 @@ class Exact:
         for chosen in product((0.0, 1.0), repeat=len(labels)):
             told = {position: np.full((size, count), value) for position, value in zip(labels, chosen, strict=True)}
             with jax.enable_x64(True):
-                found = np.asarray(_weighed(self.plan.factors[at], incoming, values | told))
+                found = np.asarray(weighed(self.plan.factors[at], incoming, values | told))
             for position, value in zip(labels, chosen, strict=True):
                 logit = np.asarray(incoming[position].logit)[:, None]
                 found = found - np.logaddexp(0, -logit if value else logit)
@@ -179,7 +179,7 @@ class Exact:
 
 
 @compiled_values
-def _weighed(factor: Any, incoming: tuple[Any, ...], values: dict[int, Array]) -> jax.Array:
+def weighed(factor: Any, incoming: tuple[Any, ...], values: dict[int, Array]) -> jax.Array:
     """The log factor of all members at their own points, (members, points)."""
     size = next(iter(values.values())).shape[0]
 

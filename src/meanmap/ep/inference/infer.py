@@ -146,7 +146,9 @@ def infer(
     At convergence up to a thousand draws from the joint Gaussian of all unknowns are weighted by the exact density: the
     status and a note say which standard deviations differ by more than a tenth, and whether the numbers of a function
     have another mode where they are exchanged. This needs normal priors, functions that JAX traces, and at most 5000
-    rows; what messages from other factors leave out is not seen.
+    rows; what messages from other factors leave out is not seen. Of other families there are 2048 draws that go from
+    the priors to the posterior, for up to six numbers without a plate, labels of rows, and at most 1000 rows: a note
+    has means and standard deviations by these draws where beliefs are at one mode or half as wide again.
 
     Examples
     --------

@@ -20,6 +20,7 @@ from meanmap.ep.inference.joined import Joined
 from meanmap.ep.inference.pages import posterior_page
 from meanmap.ep.inference.record import Record
 from meanmap.ep.inference.separate import Joins, joins_of, lost_ties, not_revised
+from meanmap.ep.inference.tempered import by_draws
 from meanmap.ep.inference.ties import TOO_WIDE
 from meanmap.ep.inference.together import together
 from meanmap.ep.inference.weighted import weighted_notes
@@ -128,6 +129,9 @@ class Posterior(Paged, Mapping[str, Family]):
                 apart, record.elsewhere = weighted_notes(plan, state, model.variables, factors, messages, found)
                 # Draws are no better than integrals over unknowns that no other factor meets.
                 record.apart = "" if record.at_once and not record.effective else apart
+                if not (record.elsewhere or record.apart or record.at_once):
+                    every = plan, state, model.variables, factors, messages, found
+                    record.apart, record.elsewhere = by_draws(*every)
         if as_vector is not None:
             model, found = as_vector.given, as_vector.apart(found, jax.tree.map(fetched, messages))
         report = record.report(policy, log_evidence, found)
@@ -313,7 +317,8 @@ class Posterior(Paged, Mapping[str, Family]):
         error = self.standard_errors.get(name)
         if error is None:
             return ""
-        return f", standard error of the mean by sampling {np.array2string(error, precision=2, threshold=8)}"
+        said = np.array2string(error, threshold=8, formatter={"float_kind": "{:.2g}".format})
+        return f", standard error of the mean by sampling {said}"
 
 
 def resumed(plan: Plan, model: FactorGraph, factors: tuple[Factor, ...], earlier: Posterior) -> State:

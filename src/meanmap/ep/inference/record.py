@@ -291,14 +291,14 @@ class Record:
         drawn, doubted = self._uncertain()
         if self.converged and any(size.min() < _LEAST_POINTS for size in self.effective.values()):
             return "converged, but samples missed where the mass is"
+        if self.converged and self.elsewhere:
+            return "converged, but at one of several modes"
         if self.converged and (drawn or self.sampled.few or max(sampling.values(), default=0.0) > LARGE):
             return "converged, but errors of sampling are large"
         if self.converged and any(share.max() > _NOTICED for share in self.undefined.values()):
             return "converged, but a function returned no number in places"
         if self.converged and priorless:
             return "converged, but a belief is improper"
-        if self.converged and self.elsewhere:
-            return "converged, but at one of several modes"
         if self.converged and (doubted or singular or (self.apart and not self.narrow)):
             return "converged, but standard deviations may be wrong"
         if self.converged:
