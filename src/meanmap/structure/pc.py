@@ -16,10 +16,11 @@ from meanmap.core.rng import Rng
 from meanmap.core.settings import probability, whole_number
 from meanmap.core.synonyms import own_words
 from meanmap.core.tables.apart import without_ids
+from meanmap.core.tables.cycles import notes_on_cycles
 from meanmap.core.tables.marks import policy_and_marks
 from meanmap.core.tables.order import alike_in_order
 from meanmap.core.tables.schema import Schema, few_columns, opened, varying
-from meanmap.core.tables.table import Table
+from meanmap.core.tables.table import Table, named_columns
 from meanmap.core.threads import one_blas_thread
 from meanmap.core.types import Data, Seed
 from meanmap.core.values import is_sequence
@@ -172,7 +173,8 @@ def pc(
             told = (*told, *more)
             if len(schema.columns) - len(more) < 2:
                 raise EmptyError(few_columns(schema, more))
-        told = (*told, *alike_in_order((table,), ("table",), HARM, paired=True))
+        columns = named_columns(table, "table")
+        told = (*told, *notes_on_cycles(columns, columns), *alike_in_order((table,), ("table",), HARM, paired=True))
     tests = _tests(table, test, kernel, level, random)
     if len(tests.names) < 2:
         raise EmptyError("table has one column; expected at least two variables to join.")

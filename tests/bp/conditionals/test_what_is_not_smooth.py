@@ -1,9 +1,11 @@
 """What smooth effects leave out is noted, weekdays, hours and steps: effects adjusted for them alone are off."""
 
 import numpy as np
+import pytest
 
 import meanmap as mm
 from meanmap.bp.conditionals import codes
+from meanmap.core.tables.cycles import DIFFERENT, differ, notes_on_cycles
 
 ARROWS = [("when", "t"), ("when", "y"), ("t", "y")]
 ASKED = {"of": "t", "from_": "old", "to": "new", "rng": 0}
@@ -40,6 +42,33 @@ def test_weekdays_hours_and_days_of_the_month_that_matter_are_noted():
             assert [each for each in units if f"'y' varies with the {each} of 'when'" in note] == [unit]
 
 
+def test_a_counterfactual_has_the_notes_on_what_changes():
+    """With a shift of 2 of the outcome at weekends counterfactuals were off by 2 for 1, without a word."""
+    data = table(20, "weekday", 1.0)
+    data["t"] = (data["t"] == "new") + 0.5 * np.random.default_rng(0).normal(size=600)
+    model = mm.bp.BayesianNetwork(ARROWS).fit(data)
+    row = {name: column[0] for name, column in data.items()}
+    with pytest.warns(UserWarning, match="'y' varies with the weekday of 'when'") as told:
+        model.counterfactual(row, {"t": row["t"] + 0.1}, ["y"])
+    assert not any("'t' varies" in str(each.message) for each in told)
+
+
+def test_discovery_and_tests_note_weekdays():
+    data = table(21, "weekday", 1.0)
+    note = "'t' and 'y' vary with the weekday of 'when': make it a column of its own"
+    assert any(note in each for each in mm.pc(data, rng=0).report.notes)
+    found = mm.conditional_independence_test(data["t"], data["y"], data["when"], rng=0)
+    assert "vary with the weekday of 'z'" in str(found)
+
+
+def test_what_is_smooth_in_time_has_no_weekday():
+    """At a p-value of 1e-4 each, of 40 columns one would have a note once in 100 times."""
+    for seed in range(10):
+        data = table(30 + seed, "weekday", 0.0)
+        data["walk"] = np.random.default_rng(seed).normal(size=600).cumsum()
+        assert not notes_on_cycles(data, data)
+
+
 def test_a_season_alone_is_not():
     """At a p-value of 1e-4 each, 8 tables would have a note once in 300 times."""
     assert not [note for seed in range(8) for note in notes(table(1 + seed, "weekday", 0.0))]
@@ -70,4 +99,4 @@ def test_a_part_of_one_row_beside_many_equal_numbers_has_no_spread():
     group = codes._parts(values)
     assert np.bincount(group).min() == 1
     with np.errstate(divide="raise", invalid="raise"):
-        assert codes._differ(3 * (values > 1) + rng.normal(size=500), group, unequal=True) < codes.DIFFERENT
+        assert differ(3 * (values > 1) + rng.normal(size=500), group, unequal=True) < DIFFERENT

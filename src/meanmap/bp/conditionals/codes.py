@@ -1,6 +1,6 @@
 """What smooth effects do not follow: codes, weekdays and hours, steps. Residuals of the outcome differ among these."""
 
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Collection, Hashable, Mapping, Sequence
 
 import numpy as np
 
@@ -9,14 +9,14 @@ from meanmap.bp.conditionals.given_parents import MOST_ROWS, GivenParents
 from meanmap.bp.conditionals.in_range import InRange
 from meanmap.bp.conditionals.laws import Law
 from meanmap.core.points import spread_rows
-from meanmap.core.tables.codes import ROWS_TO_COMPARE, if_codes
+from meanmap.core.tables.codes import if_codes
+from meanmap.core.tables.cycles import DIFFERENT, cycles, differ
 from meanmap.core.tables.doubts import copied_rows
-from meanmap.core.tables.kinds import DAY
 
-__all__ = ["notes_of_codes", "notes_of_law"]
+__all__ = ["notes_about", "notes_of_codes", "notes_of_law"]
 
-# The least number of codes, and the p-value below which differences among them are noted.
-LEAST_VALUES, DIFFERENT = 5, 1e-4
+# The least number of codes.
+LEAST_VALUES = 5
 # Numbers with steps or waves are cut into at most so many parts of equal size, of so many rows at least.
 MOST_PARTS, LEAST_IN_PART = 50, 10
 
@@ -40,18 +40,22 @@ def notes_of_codes(
     for name in adjusted:
         column = columns[name]
         if column.column.kind == "time":
-            notes += _cycles(column.in_unit(numbers[name][:, 0]), name, on, left)
+            notes += [
+                f"{name!r} counts as a number, whose effects are smooth, but {on!r} varies with {cycle} of {name!r}: "
+                "make it a column of its own, and draw its arrows."
+                for cycle in cycles(column.in_unit(numbers[name][:, 0]), left)
+            ]
         if column.column.kind not in ("number", "count") or column.told is not None:
             continue
         values = column.back(numbers[name][:, 0])
         found, group = np.unique(np.round(values), return_inverse=True)
         whole = np.allclose(values, np.round(values), rtol=0, atol=1e-6)
-        if not whole and _differ(left, _parts(values), unequal=True) < DIFFERENT:
+        if not whole and differ(left, _parts(values), unequal=True) < DIFFERENT:
             notes.append(
                 f"{name!r} counts as a number, whose effects are smooth, but {on!r} varies with it in steps or waves "
                 "that smooth effects do not follow: if you know where they are, cut it there into labels."
             )
-        if whole and len(found) >= LEAST_VALUES and _differ(left, group) < DIFFERENT:
+        if whole and len(found) >= LEAST_VALUES and differ(left, group) < DIFFERENT:
             notes.append(
                 f"{name!r} counts as a number, whose effects are smooth, but {on!r} varies more among its {len(found)} "
                 "values than smooth effects explain. "
@@ -78,23 +82,12 @@ def notes_of_law(
     return notes_of_codes(columns, parents, tuple(parents), name, of_number.values, outcome[some])
 
 
-def _cycles(seconds: np.ndarray, name: Hashable, on: Hashable, left: np.ndarray) -> list[str]:
-    """Notes on what comes back, of which effects that are smooth in time know nothing."""
-    days = np.floor(seconds / DAY).astype("datetime64[D]")
-    parts = {
-        "the weekday": days.astype(int) % 7,
-        "the day of the month": (days - days.astype("datetime64[M]")).astype(int),
-        "the hour": np.floor(seconds / DAY * 24).astype(int) % 24,
-    }
-    notes = []
-    for cycle, part in parts.items():
-        group = np.unique(part, return_inverse=True)[1].ravel()
-        if group.max() and _differ(left, group) < DIFFERENT:
-            notes.append(
-                f"{name!r} counts as a number, whose effects are smooth, but {on!r} varies with {cycle} of {name!r}: "
-                "make it a column of its own, and draw its arrows."
-            )
-    return notes
+def notes_about(notes: Sequence[str], names: Collection[Hashable], parents: Collection[Hashable]) -> tuple[str, ...]:
+    """Of the notes of a fit those on what smooth effects do not follow in these variables, and on odd values in what
+    they depend on.
+    """
+    on, of = (tuple(f"but {name!r} varies " for name in names), tuple(f"column {name!r} of data " for name in parents))
+    return tuple(note for note in notes if note.startswith(of) or any(each in note for each in on))
 
 
 def _parts(values: np.ndarray) -> np.ndarray:
@@ -102,29 +95,3 @@ def _parts(values: np.ndarray) -> np.ndarray:
     number = max(min(MOST_PARTS, len(values) // LEAST_IN_PART), 1)
     place = np.searchsorted(np.sort(values), values)
     return np.unique(place * number // len(values), return_inverse=True)[1].ravel()
-
-
-def _differ(left: np.ndarray, group: np.ndarray, unequal: bool = False) -> float:
-    """The p-value of different means of groups by the F test; 1 where they have few rows each.
-
-    If spreads may be `unequal`, the larger of this and Welch's (1951), which alone is wrong for long tails.
-    """
-    from scipy.special import fdtrc
-
-    n, counts, away = len(left), np.bincount(group), left - left.mean()
-    k = len(counts)
-    if n < ROWS_TO_COMPARE * k or k < 2:
-        return 1.0
-    tiny, means = np.finfo(float).tiny, np.bincount(group, away) / counts
-    between = float(np.sum(counts * means**2))
-    within = max(float(np.sum(away**2)) - between, tiny)
-    p = float(fdtrc(k - 1, n - k, between / (k - 1) / (within / (n - k))))
-    if not unequal or p > DIFFERENT:
-        return p
-    squares, several = np.bincount(group, (away - means[group]) ** 2), counts > 1
-    counts, means, k = counts[several], means[several], int(several.sum())  # one row has no spread
-    weights = counts / np.maximum(squares[several] / (counts - 1), tiny * n)
-    shares = weights / weights.sum()
-    doubt = float(np.sum((1 - shares) ** 2 / (counts - 1)))
-    ratio = float(weights @ (means - shares @ means) ** 2) / (k - 1) / (1 + 2 * (k - 2) / (k**2 - 1) * doubt)
-    return max(p, float(fdtrc(k - 1, (k**2 - 1) / (3 * doubt), ratio)))

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from meanmap.bp.beliefs.beliefs import Beliefs
+from meanmap.bp.conditionals.codes import notes_about
 from meanmap.bp.conditionals.columns import CodedTable
 from meanmap.bp.conditionals.counterfactual import what_would_have_been
 from meanmap.bp.conditionals.identified import refuse_undecided
@@ -194,7 +195,9 @@ class FittedBayesianNetwork(NetworkRows):
         laws = self.columns, self.conditionals
         found = what_would_have_been(self.graph, self._heard(), self._order, *laws, seen, fixed, chosen)
         told = extrapolated(self.seen, self._heard(fixed), {**seen, **found}, found, {}, np.ones(1))
-        warn_of((*was.notes, *would.notes, *told))
+        changed = [name for name in found if name not in fixed]
+        above = {parent for name in changed for parent in self._heard()[name]}
+        warn_of((*notes_about(self.notes, changed, above), *was.notes, *would.notes, *told))
         return {
             name: self.columns[name].back(found[name][:, 0])[0] if name in found else was.raw[name][0]
             for name in chosen

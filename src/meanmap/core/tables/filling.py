@@ -120,7 +120,8 @@ def _moment(value: Any, other: Any) -> Any:
     plain = value.astype("M8[us]" if isinstance(other, datetime) else "M8[D]" if isinstance(other, date) else "m8[us]")
     found: Any = plain.item()
     if hasattr(other, "to_numpy"):  # of pandas
-        found = type(other)(plain)
+        made: Any = type(other)
+        found = made(plain)
     zone = getattr(other, "tzinfo", None)
     return found if zone is None else found.replace(tzinfo=UTC).astimezone(zone)
 

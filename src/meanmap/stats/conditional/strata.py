@@ -19,6 +19,7 @@ from meanmap.core.tables.codes import (
     may_be_codes,
 )
 from meanmap.core.tables.column import counted
+from meanmap.core.tables.cycles import notes_on_cycles
 from meanmap.core.tables.table import Table
 from meanmap.core.types import Data
 from meanmap.stats.asked import Found
@@ -102,9 +103,16 @@ def many_told(z: Data, kinds: Mapping[str, Any] | None) -> tuple[str, ...]:
 def other_reading(
     z: Data, sides: Sequence[Any], kernels: Sequence[Any], pvalue: float, n_draws: int, random: Rng, door: Door
 ) -> tuple[str, ...]:
-    """A note on integers with few rows each that were regressed on, with the p-value if they are codes."""
+    """A note on integers with few rows each that were regressed on, with the p-value if they are codes; on times of
+    which a weekday or an hour matters.
+    """
     table = _table(z)
-    if table is None or not any(map(table.is_real, table.names)) or not all(map(may_be_codes, table.columns.values())):
+    if table is None:
+        return ()
+    given = {"z" if len(table.names) == 1 else str(name): column for name, column in table.columns.items()}
+    if found := notes_on_cycles(given, dict(zip("xy", sides, strict=True))):
+        return found
+    if not any(map(table.is_real, table.names)) or not all(map(may_be_codes, table.columns.values())):
         return ()
     strata = rows_together(z, ROWS_TO_DOUBT)
     if strata is None:
