@@ -16,8 +16,8 @@ __all__ = ["DIFFERENT", "cycles", "differ", "notes_on_cycles"]
 
 # The p-value below which differences among them are noted.
 DIFFERENT = 1e-4
-# How many seconds each takes to come back.
-PERIODS = {"the weekday": 7 * DAY, "the day of the month": 31 * DAY, "the hour": DAY}
+# How many seconds each takes to come back. Months are too few in a table: series that wander would seem to have some.
+PERIODS = {"the weekday": 7 * DAY, "the hour": DAY}
 # What is smooth in time is taken away by polynomials of this degree, if times span as many periods.
 DEGREE = 8
 
@@ -41,7 +41,7 @@ def cycles(times: np.ndarray, left: np.ndarray) -> list[str]:
 
 
 def notes_on_cycles(given: Mapping[str, Any], others: Mapping[str, Any]) -> tuple[str, ...]:
-    """Notes on times (`given`) whose weekday, day of the month or hour other columns, without missing values, vary with beyond smooth
+    """Notes on times (`given`) whose weekday or hour other columns, without missing values, vary with beyond smooth
     effects of time.
 
     Examples
@@ -70,7 +70,7 @@ column of its own.
             if other == name or numbers is None or len(numbers) != len(times):
                 continue
             for cycle in cycles(times, numbers - basis @ (basis.T @ numbers)):
-                if span >= DEGREE * PERIODS[cycle]:
+                if span >= DEGREE * PERIODS.get(cycle, np.inf):
                     varying[cycle].append(other)
         notes += [
             f"{name!r} counts as a number, whose effects are smooth, but {with_and(list(map(repr, each)))} "
