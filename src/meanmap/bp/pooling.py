@@ -16,7 +16,14 @@ from meanmap.core.tables.table import named_columns
 from meanmap.core.types import Data
 from meanmap.core.values import Value
 
-__all__ = ["Pooled", "pooled"]
+__all__ = ["SHIFTS", "Pooled", "pooled"]
+
+# What to type where gaps may depend on what is missing.
+SHIFTS = (
+    "If they depend on what is missing, no rows can show how far off this is: add several shifts to the cells that "
+    "were filled in, such as table['x'] + 0.5 * gap, where gap is 1 in these rows and 0 in others, pool again, and "
+    "report what changes."
+)
 
 # What a function gives of a table.
 NAMES = ("estimates", "variances")

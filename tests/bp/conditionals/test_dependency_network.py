@@ -434,3 +434,15 @@ def test_no_number_within_reach_is_impossible():
     for side in (-1, 1):
         score = model.score({"x": [-2.0 * side], "y": [-2.0 * side], "z": [2.0 * side]})
         assert -100 < score[0] < -5
+
+
+def test_gaps_that_go_with_other_columns_have_a_note_on_shifts():
+    """No rows show whether gaps depend on what is missing; the note says what to type."""
+    rng = np.random.default_rng(17)
+    x = rng.normal(size=300)
+    y = x + rng.normal(size=300)
+    some = {"x": x, "y": np.where(rng.random(300) < 1 / (1 + np.exp(-3 * x)), np.nan, y)}
+    none = {"x": x, "y": np.where(rng.random(300) < 0.3, np.nan, y)}
+    told, quiet = (" ".join(mm.bp.DependencyNetwork().fit(table).notes) for table in (some, none))
+    assert "table['x'] + 0.5 * gap" in told
+    assert "gap is 1" not in quiet

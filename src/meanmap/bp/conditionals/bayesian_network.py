@@ -17,6 +17,7 @@ from meanmap.bp.conditionals.judged import ArrowScores, judged
 from meanmap.bp.conditionals.laws import law_given
 from meanmap.bp.conditionals.repeated import repeated
 from meanmap.bp.conditionals.seen_together import SeenTogether
+from meanmap.bp.pooling import SHIFTS
 from meanmap.core.errors import EmptyError, InputError, KindError, ParameterError
 from meanmap.core.meant import no_column
 from meanmap.core.pieces.sources import lies_elsewhere
@@ -51,7 +52,7 @@ CLUSTERS = "(clusters)"
 OF_GAPS = (
     "such gaps may bias do() and effect(), and intervals do not count that. If they depend only on other columns of "
     "the table, fill them in, and pool the effects in the tables of DependencyNetwork().fit(data).impute(data, "
-    "draws=20) by bp.pooled. If they depend on what is missing, the rows cannot show how large the bias is."
+    f"draws=20) by bp.pooled. {SHIFTS}"
 )
 
 

@@ -14,10 +14,12 @@ from meanmap.bp.conditionals.row_weights import Learner, grown, learned, nearest
 from meanmap.bp.conditionals.standard import Standard
 from meanmap.bp.conditionals.thresholds import Thresholds
 from meanmap.bp.conditionals.two_part import TwoPart
+from meanmap.bp.pooling import SHIFTS
 from meanmap.core.errors import EmptyError, ShapeError
 from meanmap.core.points import spread_rows
 from meanmap.core.progress import track
 from meanmap.core.synonyms import own_words
+from meanmap.core.tables.selection import UNLIKE
 from meanmap.core.threads import one_blas_thread
 from meanmap.core.types import Data
 
@@ -143,6 +145,8 @@ class DependencyNetwork:
         names = track(list(table.columns), "learning columns")
         conditionals = [_learned(scale, numbers, j, laws, self.regressions) for j, _ in enumerate(names)]
         few_apart = self.regressions is None
+        if any(UNLIKE in note for note in notes):
+            notes = (*notes, f"what is filled in is right where gaps depend only on other columns. {SHIFTS}")
         return FittedDependencyNetwork(table, scale, laws, tuple(conditionals), rows, notes, few_apart)
 
     def __repr__(self) -> str:
