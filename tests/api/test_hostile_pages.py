@@ -4,6 +4,7 @@ from collections import Counter
 from itertools import pairwise
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import meanmap as mm
@@ -45,7 +46,33 @@ def posterior(names):
     return ep.infer(ep.FactorGraph(ep.Gaussian(first, observed=2.0), ep.Gaussian(second, observed=1.0)), rng=0)
 
 
+def alarms(names):
+    """A monitor with more alarms than tables."""
+    monitor = mm.DriftMonitor.of(table(names[:3]), n_permutations=99, rng=0)
+    for t in range(6):
+        monitor = monitor.step({name: column + 20 + t for name, column in table(names[:3]).items()})
+    return monitor
+
+
+def lost(names):
+    """Samples of which one has lost the correlation of two columns."""
+    first, second = COLUMNS[0], COLUMNS[0] + 0.1 * COLUMNS[1]
+    samples = (dict(zip(names, (first, each), strict=False)) for each in (second, second[::-1]))
+    return mm.two_sample_test(*samples, **QUICK)
+
+
+def mixed(names):
+    """A regression on such labels."""
+    pytest.importorskip("formulae")
+    labels = pd.Categorical(np.resize(np.array(names[:6], dtype=object), 60), [*names[1:6], names[0]])
+    return mm.fit("y ~ kind + (1 | group)", {"y": COLUMNS[0], "kind": labels, "group": np.arange(60) % 7})
+
+
 KINDS = {
+    "alarms": alarms,
+    "lost correlation": lost,
+    "effect of samples": lambda names: mm.two_sample_effect(table(names[:3]), table(names[:3]), rng=0),
+    "formula": mixed,
     "two samples": lambda names: mm.two_sample_test(table(names), table(names), **QUICK),
     "labels of two samples": lambda names: mm.two_sample_test(labels(names), labels(names), **QUICK),
     "several samples": lambda names: mm.k_sample_test(table(names[:5]), **QUICK),

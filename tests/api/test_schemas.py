@@ -79,7 +79,11 @@ def batch(column: str, value) -> tuple[str, ...]:
 @pytest.mark.parametrize(
     ("column", "value", "message"),
     [
-        ("height", "tall", r"\['height'\] holds labels, such as 'tall'; expected a number column, as before"),
+        (
+            "height",
+            "tall",
+            r"\['height'\] holds labels, such as 'tall'; expected a number column, as in the earlier table",
+        ),
         (
             "born",
             3.0,

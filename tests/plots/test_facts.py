@@ -18,7 +18,7 @@ from tests.plots.test_page import Page as Reader
 NAMES = [
     "</script><script>alert(1)</script>", "<img src=x onerror=alert(1)>", '"><svg onload=alert(1)>', "' onclick='x",
     "<!-- x", "]]>", "&amp;", "&lt;b&gt;", "a<b", "{{x}}", "${alert(1)}", "`x`", "\\u003c", "a\nb", "\u202egnihsif",
-    "עברית", "🦄", "e\u0301", "a\u2028b", "null",
+    "עברית", "🦄", "e\u0301", "a\u2028b", "__proto__", "null",
 ]  # fmt: skip
 
 

@@ -111,3 +111,13 @@ def test_a_response_that_never_varies_is_answered_from_the_prior_with_a_note():
         assert abs(found.to_frame().loc["Intercept", "sd"] / sd - 1) < 0.1
     (note,) = fit("y ~ x", {"y": np.ones(60), "x": X}, "bernoulli").report.notes
     assert note.startswith("the response is as large as it can be in all rows")
+
+
+def test_zeros_and_ones_under_a_family_of_numbers_get_a_note():
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=80)
+    table = {"x": x, "yes": rng.random(80) < 0.5, "y": x + rng.normal(size=80)}
+    note = "the response 'yes' has only the values 0 and 1, and family='gaussian' models its mean as linear"
+    assert any(each.startswith(note) for each in fit("yes ~ x", table).report.notes)
+    assert not any("values 0 and 1" in each for each in fit("y ~ x", table).report.notes)
+    assert not any("values 0 and 1" in each for each in fit("yes ~ x", table, family="bernoulli").report.notes)

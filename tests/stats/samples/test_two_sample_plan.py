@@ -203,7 +203,7 @@ def test_partitions_that_do_not_fit(folder, tmp_path):
     with pytest.raises(ColumnError, match=r"rows of machine 7 has no column 'b'; it has 'a'"):
         plan.state(x[["a"]], "rows of machine 7")
     with pytest.raises(
-        KindError, match=r"rows\['b'\] holds labels, such as 'high'; expected a number column, as before"
+        KindError, match=r"rows\['b'\] holds labels, such as 'high'; expected a number column, as in the earlier table"
     ):
         plan.state(x.assign(b="high"))
     with pytest.raises(ShapeError, match="both must come from one plan"):

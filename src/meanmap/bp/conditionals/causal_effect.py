@@ -159,7 +159,9 @@ class CausalEffect(Paged, Value):
     clusters: int | None = None
 
     def difference(self, label: object = None) -> Estimate:
-        """The difference of means, `to` less `from_`; of labels of their shares, (L,), or of the share of one."""
+        """The difference of means, `to` less `from_`; of a label outcome that of the shares of all labels, (L,), or of
+        one of them: `effect.difference("yes")`.
+        """
         before, after = (arm.mean() for arm in self.arms)
         found = Estimate(after.value - before.value, after.draws - before.draws)
         if label is None:

@@ -15,6 +15,7 @@ from meanmap.bp.conditionals.labels_given_parents import LabelsGivenParents
 from meanmap.bp.conditionals.laws import pooled_note
 from meanmap.bp.conditionals.two_arms import TwoArms, compared, functions
 from meanmap.core.errors import EmptyError, InputError
+from meanmap.core.language import with_and
 from meanmap.core.tables.missing import BY_PAIRS
 from meanmap.core.tables.order import alike_in_order, counters
 from meanmap.core.values import label_shown
@@ -104,9 +105,9 @@ def effect_of(
     notes += notes_of_codes(columns, used, adjusted or (), on, residuals, y)
     if adjusted and unsupported > REFUSED:
         raise InputError(
-            f"in {100 * unsupported:.0f} % of rows {of!r} is hardly ever near {ends[0]!r} or {ends[1]!r}, given "
-            f"{', '.join(map(repr, adjusted))}: these rows do not determine the effect on all. Expected more frequent "
-            f"values, or a table in which both values occur."
+            f"in {100 * unsupported:.0f} % of rows one of the values of {of!r}, {ends[0]!r} or {ends[1]!r}, almost "
+            f"never occurs with such values of {with_and([*map(repr, adjusted)])}: these rows do not determine the "
+            "effect on all. Choose more frequent values, or rows among which both occur."
         )
     if adjusted and unsupported * (1 - found.straight) > NOTED:
         rare = f"in {100 * unsupported:.0f} % of rows one of the two values is rare"

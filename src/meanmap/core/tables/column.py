@@ -133,13 +133,13 @@ class Column:
             if _of_nothing(read):
                 raise KindError(
                     f"{where} has no observed values, and missing='category' makes a label of gaps; expected "
-                    f"{with_article(self.kind)} column, as before. Leave these rows out, or fill them in."
+                    f"{with_article(self.kind)} column, as in the earlier table. Leave these rows out, or fill them in."
                 )
             if self.kind == "time":
                 raise KindError(f"{where} holds {described(read)}; {self._expected_times(read)}")
             convert = (advice(read, where) if holds_text(read) else "") or "Convert it first."
             raise KindError(
-                f"{where} holds {described(read)}; expected {with_article(self.kind)} column, as before. "
+                f"{where} holds {described(read)}; expected {with_article(self.kind)} column, as in the earlier table. "
                 f"{convert.strip()}"
             )
         return read

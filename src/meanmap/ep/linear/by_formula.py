@@ -22,7 +22,7 @@ from meanmap.ep.linear.likelihoods import FAMILIES
 from meanmap.ep.linear.limits import limited
 from meanmap.ep.linear.ordered import cumulative, first_gaps, read_levels
 from meanmap.ep.linear.problem import Problem
-from meanmap.ep.linear.response import Response, read_response
+from meanmap.ep.linear.response import Response, of_zeros_and_ones, read_response
 from meanmap.ep.linear.scaled import Scaled
 from meanmap.ep.linear.separation import separated
 from meanmap.ep.linear.shared import Shared, shared_names
@@ -189,7 +189,7 @@ def fit(
     shared = Shared.of(model, scaled, levels, judged)
     single = law.ordered or ((law.of_labels or law.of_trials) and bool((given.trials == 1).all()))
     notes = doubts(read, predictor, "sigma" in law.parameters, single) + separated(read, scaled, observed, law)
-    notes += overdispersed(law, observed, nodes[0].settled)
+    notes += overdispersed(law, observed, nodes[0].settled) + of_zeros_and_ones(given, law)
     notes += copied_rows([read.rows.frame], ["data"]) if weights is None else fractions(counts, family)
     effects = [f"sd({label} | {group.name})" for group in read.rows.groups for label in group.labels]
     report = _report(problem, nodes, shared_names(read, levels), notes, shared, judged, effects)

@@ -12,7 +12,7 @@ from meanmap.ep.linear.formula import Formula
 from meanmap.ep.linear.levels import counted, not_numbers
 from meanmap.ep.linear.limits import LIMITS
 
-__all__ = ["Response", "read_response"]
+__all__ = ["Response", "of_zeros_and_ones", "read_response"]
 
 
 class Response(NamedTuple):
@@ -57,6 +57,17 @@ def read_response(formula: Formula, law: Family) -> Response:
     if values.min() == values.max() and not law.of_labels:
         raise ParameterError(f"the response {name!r} is {values[0]:g} in all {len(values)} rows; it must vary.")
     return Response(values, one, name)
+
+
+def of_zeros_and_ones(response: Response, law: Family) -> list[str]:
+    """The note on a response of zeros and ones under a family of numbers with a scale."""
+    if "sigma" not in law.parameters or response.limits or not np.isin(response.values, (0, 1)).all():
+        return []
+    said = (
+        f"the response {response.name!r} has only the values 0 and 1, and family={law.name!r} models its mean as "
+        "linear and its variance as constant: type family='bernoulli' for probabilities"
+    )
+    return [said]
 
 
 def _of_two(values: np.ndarray, found: Any, name: str, law: Family, formula: Formula) -> tuple[np.ndarray, str]:
