@@ -42,7 +42,8 @@ class ColumnDifference(Value):
         The mean in each sample, or the share of rows with the label. The mean of times is a `numpy.datetime64`. With
         strata they are means over strata, whose weights are the same in both samples.
     difference : Interval
-        Second minus first, in days for times, with an interval; the intervals of all columns are simultaneous.
+        Second minus first, in days for times, with an interval; the intervals of all columns are simultaneous. The
+        interval is infinite if there are too few values of a skewed column for any.
     medians : tuple of two floats, or None
         The medians of numbers; None within strata and of weighted rows.
     clarity : float
@@ -63,6 +64,9 @@ class ColumnDifference(Value):
     rows : tuple of two int, or None
         The number of rows of each sample in which the column is observed, if rows with missing values were dropped and
         complete rows are fewer.
+    pvalue : float or None
+        The p-value of the hypothesis of equal means, by the distribution that the interval uses, if a column of numbers
+        is the only one that is compared, in two samples.
     """
 
     column: str
@@ -78,11 +82,17 @@ class ColumnDifference(Value):
     ratio: Interval | None = None
     rows: tuple[int, int] | None = None
     unadjusted: tuple[float, float] | None = None
+    pvalue: float | None = None
 
     @property
     def clear(self) -> bool:
         """Whether the interval of the difference excludes zero."""
         return not self.difference.low <= 0 <= self.difference.high
+
+    @property
+    def has_interval(self) -> bool:
+        """Whether there are enough values for an interval."""
+        return bool(np.isfinite(self.difference.low) and np.isfinite(self.difference.high))
 
     @property
     def shown(self) -> bool:
@@ -92,11 +102,12 @@ class ColumnDifference(Value):
     def to_dict(self) -> dict[str, Any]:
         """The difference as plain Python values, ready for JSON."""
         ends = plain(self.difference, "estimate", "low", "high")
+        ends |= {} if self.has_interval else {"low": None, "high": None}  # JSON has no infinity
         first, second = (str(end) if isinstance(end, np.datetime64) else end for end in (self.first, self.second))
         what = plain(self, "column", "label", "without")
         ends = {"first": first, "second": second, **ends}
         ratio = None if self.ratio is None else plain(self.ratio, "estimate", "low", "high")
-        own = ("unadjusted",) if self.unadjusted is not None else ()
+        own = [name for name in ("unadjusted", "pvalue") if getattr(self, name) is not None]
         more = {**plain(self, "medians", "deviations", "rows", *own), "ratio of deviations": ratio}
         return {**what, "samples": list(self.names), **ends, **more}
 
@@ -111,7 +122,8 @@ class ColumnDifference(Value):
             first, second = (str(mean.astype("datetime64[m]")) for mean in (self.first, self.second))
             return f"mean {self.column}", first, second, f"{by} days"
         where = "" if self.without is None else f" where not {self.without}"
-        return f"mean {self.column}{where}", *_apart(self.first, self.second), str(by)
+        told = str(by) if self.has_interval else f"{by.estimate:.3g} (too few values for an interval)"
+        return f"mean {self.column}{where}", *_apart(self.first, self.second), told
 
     @property
     def spread(self) -> str:

@@ -24,6 +24,7 @@ from meanmap.stats.samples.cells import Cells
 from meanmap.stats.samples.deviations import LEAST_UNITS, clear_ratio, deviations_of
 from meanmap.stats.samples.own_rows import Columns, OwnRows, called
 from meanmap.stats.samples.relations import Relation, changed_relations
+from meanmap.stats.samples.skewed import Law, law_of_means, means_of
 from meanmap.stats.settings import LEAST_POINTS
 
 __all__ = ["are_tables", "by_name", "differences", "differences_of_all", "mostly_one_value"]
@@ -45,10 +46,12 @@ def differences(
     """Differences of means and of shares in the columns of two tables, the clearest first.
 
     Means have the interval of Welch (1947), shares that of Agresti & Caffo (2000), each widened by Bonferroni's
-    correction. Numbers that are 0 or 1 have shares. Standard deviations are given if they are shown to differ, by
-    intervals that are simultaneous separately. A number that more than half of all rows have is also compared by its
-    share, and the other numbers by their mean. Columns of texts, of dates or times of day as text, or of several
-    numbers per row, are left out. The cost is O(rows) for each column.
+    correction. If a column is skewed and one sample much smaller, the quantiles of Welch's statistic are those of
+    permutations of all rows, and there is no interval if no arrangement of so few rows could exclude zero. Numbers that
+    are 0 or 1 have shares. Standard deviations are given if they are shown to differ, by intervals that are
+    simultaneous separately. A number that more than half of all rows have is also compared by its share, and the other
+    numbers by their mean. Columns of texts, of dates or times of day as text, or of several numbers per row, are left
+    out. The cost is O(rows) for each column.
 
     Examples
     --------
@@ -181,11 +184,17 @@ def _estimated(compared: Sequence["_Compared"], confidence: float, design: str =
     compared = [each._replace(spreads=each.spreads and not each.has_few_units) for each in compared]
     of_numbers = {(*each[1:3], each.first.tobytes(), each.second.tobytes()) for each in compared if each.spreads}
     own = (1 - confidence) / max(len(of_numbers), 1)
-    found = [_of_means(each, level, own) if each.label is None else (_of_shares(each, level), 0.0) for each in compared]
-    found = [(replace(one, unadjusted=each.unadjusted), by) for each, (one, by) in zip(compared, found, strict=True)]
-    order = sorted(found, key=lambda each: -max(abs(each[0].clarity), abs(each[1])))
+    alone = len({(each.name, each.names) for each in compared}) == 1
+    found = [
+        _of_means(each, level, own, alone) if each.label is None else (_of_shares(each, level), 0.0)
+        for each in compared
+    ]
+    clarities = [max(abs(one.clarity), abs(by)) for one, by in found]
+    # Of equally clear differences, such as of "revenue = 0" and of "bought", a plain column comes first.
+    order = sorted(range(len(found)), key=lambda k: (-round(clarities[k], 9), compared[k].is_of_one_number))
+    each = tuple(replace(found[k][0], unadjusted=compared[k].unadjusted) for k in order)
     numbers = len(distinct), design, len(of_numbers), len({each.names for each in compared})
-    return Differences(tuple(each for each, _ in order), confidence, *numbers, unjudged=bool(few))
+    return Differences(each, confidence, *numbers, unjudged=bool(few))
 
 
 def are_tables(samples: Sequence[Any]) -> bool:
@@ -242,6 +251,11 @@ class _Compared(NamedTuple):
             return None
         first, second = (each if self.label is None else each == self.label for each in (self.first, self.second))
         return float(np.mean(first, dtype=float)), float(np.mean(second, dtype=float))
+
+    @property
+    def is_of_one_number(self) -> bool:
+        """Whether shares of rows with one number of several are compared."""
+        return self.label is not None and family_of(self.first) == "number" and self.label != 1.0
 
     @property
     def has_few_units(self) -> bool:
@@ -320,8 +334,10 @@ def _labels(parts: Sequence[np.ndarray]) -> list[Any]:
     return [labels[at] for at in dict.fromkeys([*order[:MOST_LABELS], *alone[:MOST_LABELS]])]
 
 
-def _of_means(compared: _Compared, level: float, own: float) -> tuple[ColumnDifference, float]:
-    """The difference of means at `level`, and that of log standard deviations at level `own`, in standard errors."""
+def _of_means(compared: _Compared, level: float, own: float, alone: bool) -> tuple[ColumnDifference, float]:
+    """The difference of means at `level`, and that of log standard deviations at level `own`, in standard errors; with
+    a p-value of the means of all rows if no other column is compared.
+    """
     x, y = compared.first, compared.second
     times = family_of(x) == "time"
     if times:
@@ -330,31 +346,26 @@ def _of_means(compared: _Compared, level: float, own: float) -> tuple[ColumnDiff
     alike = compared.cells is None or compared.cells.design.is_alike
     medians = (_median(x), _median(y)) if alike and not times else None
     size = float(np.ldexp(0.5, np.frexp(max(np.abs(x).max(), np.abs(y).max()))[1]))  # squares of huge numbers overflow
-    first, second, error, freedom = _means(x / size, y / size, compared.cells)
+    first, second, error, freedom = means_of(x / size, y / size, compared.cells)
     by = second - first
     clarity = by / error if error > 0 else float(np.copysign(np.inf, by)) if by else 0.0
-    half = error * float(stdtrit(freedom, 1 - level / 2)) if error > 0 else 0.0
+    low, high, pvalue = 0.0, 0.0, None
+    if error > 0:
+        law = Law(freedom) if compared.cells is not None else law_of_means(x / size, y / size, freedom, level)
+        low, high = law.quantiles(level)
+        pvalue = law.pvalue(clarity) if alone and compared.without is None and not times else None
     means: list[Any] = [size * first, size * second]
     if times:
         means = [_BEGINNING + np.timedelta64(round(86400 * mean), "s") for mean in means]
     without = None if compared.without is None else label_text(compared.without)
-    ends = means[0], means[1], Interval(size * by, size * (by - half), size * (by + half))
-    found = ColumnDifference(compared.name, None, *ends, medians, clarity, compared.names, without, rows=compared.rows)
+    ends = means[0], means[1], Interval(size * by, size * (by - high * error), size * (by - low * error))
+    more = medians, clarity, compared.names, without
+    found = ColumnDifference(compared.name, None, *ends, *more, rows=compared.rows, pvalue=pvalue)
     ratio = clear_ratio(x / size, y / size, own, compared.cells) if compared.spreads else None
     if ratio is None:
         return found, 0.0
     deviations = [size * each for each in deviations_of(x / size, y / size, compared.cells)]
     return replace(found, deviations=(deviations[0], deviations[1]), ratio=ratio[0]), ratio[1]
-
-
-def _means(x: np.ndarray, y: np.ndarray, cells: Cells | None) -> tuple[float, float, float, float]:
-    """Two means, the standard error of their difference, and its degrees of freedom, by Welch (1947) without cells."""
-    if cells is not None:
-        return cells.compared(np.concatenate([x, y]))
-    shares = np.array([column.var(ddof=1) / len(column) for column in (x, y)])
-    total = float(shares.sum())
-    freedom = 1 / np.sum((shares / total) ** 2 / [len(x) - 1, len(y) - 1]) if total > 0 else np.inf
-    return float(x.mean()), float(y.mean()), float(np.sqrt(total)), float(freedom)
 
 
 def _median(column: np.ndarray) -> float:

@@ -21,10 +21,12 @@ MOST_PRINTED = 30
 ROWS_AS_THEY_ARE = (
     "The picture shows all rows as they are, and the table compares them within strata or by their weights."
 )
+# The advice beside the p-value of a difference of means.
+TWO_QUESTIONS = "these are two questions: choose one before looking at the data, or double the smaller p-value"
 # The note if an interval excludes zero although the test does not reject.
 WEAK = (
     "the p-value decides whether there is any difference; an interval that excludes zero beside it is weak evidence: "
-    "test that column alone on new data"
+    "test that difference alone on new data"
 )
 
 
@@ -55,7 +57,9 @@ class ColumnsResult(TestResult):
         """The result in words."""
         said = [("column", text) for text in said_of(self.differences)]
         said += [("intervals", self.differences.intervals)] if said else []
-        weak = self.pvalue > 0.05 and any(each.shown for each in self.differences)
+        said += [("means", self._of_means)] if self._of_means else []
+        several = len({(each.column, each.names) for each in self.differences}) > 1
+        weak = several and self.pvalue > 0.05 and any(each.shown for each in self.differences)
         said += [("intervals", WEAK)] if weak else []
         pvalues = ", ".join(f"{name} {pvalue:.3g}" for name, pvalue in self._printed_pvalues.items())
         every = ", all samples together" if len(self.sizes) > 2 else ""
@@ -78,7 +82,16 @@ class ColumnsResult(TestResult):
 
     def _answer(self) -> str:
         clear = self.differences.sentences() if self.pvalue <= 0.05 else ()
-        return " ".join((super()._answer(), *clear))
+        means = f"{self._of_means[:1].upper()}{self._of_means[1:]}." if self._of_means else ""
+        return " ".join(filter(None, (super()._answer(), means, *clear)))
+
+    @property
+    def _of_means(self) -> str:
+        """The p-value of the difference of means beside that of any difference, for one column of numbers."""
+        pvalue = next((each.pvalue for each in self.differences if each.pvalue is not None), None)
+        if pvalue is None:
+            return ""
+        return f"difference of means: p = {pvalue:.3g}; any difference: p = {self.pvalue:.3g}; {TWO_QUESTIONS}"
 
     def _drawn_first(self) -> tuple[str, ...]:
         return tuple(each.column for each in self.differences)
