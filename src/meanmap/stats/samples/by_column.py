@@ -328,8 +328,8 @@ class Differences(Value, Sequence[ColumnDifference]):
 
 
 def _apart(first: float, second: float) -> tuple[str, str]:
-    """Two numbers with enough digits to distinguish them, at least four."""
-    shown = [(f"{first:.{digits}g}", f"{second:.{digits}g}") for digits in range(4, 18)]
+    """Two numbers with enough digits to distinguish them, at least four; rounding errors do not count."""
+    shown = [(f"{first:.{digits}g}", f"{second:.{digits}g}") for digits in range(4, 15)]
     return next((pair for pair in shown if pair[0] != pair[1]), shown[0])
 
 
