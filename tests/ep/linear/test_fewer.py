@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import meanmap as mm
-from meanmap.ep.linear import fewer
+from meanmap.ep.linear import fewer, integrate
 
 
 def _table(rng, n, groups, slope, family):
@@ -34,3 +34,9 @@ def test_the_answers_of_few_nodes_are_those_of_all(monkeypatch, slope, family, s
             assert (np.abs(one[end] - other[end]) < 0.01 * one["sd"]).all()
         np.testing.assert_allclose(one["sd"], other["sd"], rtol=0.005 if family == "gaussian" else 0.03)
     assert abs(float((whole.leave_one_out() - few.leave_one_out()).sum())) < 0.1
+
+
+def test_a_long_fit_is_foretold(monkeypatch):
+    monkeypatch.setattr(integrate, "_LONG", 0.0)
+    with pytest.warns(UserWarning, match=r"will take about .* minutes: 40 rows"):
+        mm.fit("y ~ x + (1 | g)", _table(np.random.default_rng(7), 40, 4, 0.0, "poisson"), family="poisson")

@@ -79,3 +79,17 @@ def test_weights_and_offsets(name, link):
     precision, shift = family.first_sites(seen, p)
     assert (precision > 0).all()
     assert np.isfinite(shift).all()
+
+
+@EVERY
+def test_derivatives_by_the_predictor(name, link):
+    rng = np.random.default_rng(5)
+    family = FAMILIES[name, link]
+    eta, p, observed = responses(name, 200, rng)
+    y = family.draw(observed, eta, p, rng)
+    seen, h = Observed.of(y, observed.trials, 0.3, rng.integers(1, 4, 200)), 1e-4
+    here, slope, bend = family.weighted_bends(seen, eta, p, np.full(200, 1e-3))
+    low, middle, high = (family.weighted(seen, eta + k * h, p) for k in (-1, 0, 1))
+    np.testing.assert_allclose(here, middle, rtol=1e-12)
+    np.testing.assert_allclose(slope, (high - low) / (2 * h), atol=1e-5 * np.abs(slope).max())
+    np.testing.assert_allclose(bend, (high - 2 * middle + low) / h**2, atol=1e-3 * np.abs(bend).max() + 1e-5)

@@ -90,6 +90,8 @@ class Family:
         At how many ends of the responses the likelihood may increase without bound: at 0 alone, or also at all trials.
     censored : bool
         Whether rows may be known only to be between two limits.
+    bends : callable, optional
+        The log density with its first two derivatives by η; without it they are differences.
     """
 
     name: str
@@ -110,6 +112,7 @@ class Family:
     ordered: bool = False
     ends: int = 0
     censored: bool = False
+    bends: Callable[[Observed, np.ndarray, np.ndarray], tuple[np.ndarray, np.ndarray, np.ndarray]] | None = None
 
     def densities(self, observed: Observed) -> np.ndarray:
         """1 for rows whose likelihood is a density of the response, which has its unit, and 0 for probabilities of
@@ -121,6 +124,18 @@ class Family:
     def weighted(self, observed: Observed, eta: np.ndarray, parameters: np.ndarray) -> np.ndarray:
         """The log density times the weight of the row."""
         return observed.weights * self.log_density(observed, eta + observed.offset, parameters)
+
+    def weighted_bends(
+        self, observed: Observed, eta: np.ndarray, parameters: np.ndarray, step: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """The weighted log density with its first two derivatives by η, by differences over a step where need be."""
+        if self.bends is not None:
+            here, slope, bend = self.bends(observed, eta + observed.offset, parameters)
+            if (observed.weights == 1).all():
+                return here, slope, bend
+            return observed.weights * here, observed.weights * slope, observed.weights * bend
+        here, above, below = (self.weighted(observed, eta + k * step, parameters) for k in (0, 1, -1))
+        return here, (above - below) / (2 * step), (above - 2 * here + below) / step**2
 
     def weighted_slopes(self, observed: Observed, eta: np.ndarray, parameters: np.ndarray) -> list[np.ndarray]:
         """Derivatives of the weighted log density by the logs of parameters."""

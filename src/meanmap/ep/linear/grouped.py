@@ -29,8 +29,9 @@ _RULES: dict[int, tuple[tuple[float, ...], ...]] = {
 }
 # The first rule that reaches tails.
 _TAILS = 2
-# A rule is used if all groups together differ by no more than this from the next one.
-_SURE = 0.01
+# A rule is used if all groups together differ by no more than this from the next one; of many groups, about so many are
+# examined.
+_SURE, _EXAMINED = 0.01, 500
 # Evaluations of the likelihood held in memory at once.
 _PIECE = 500_000
 # The log evidence that expectation propagation may lack within groups before they are integrated: weighted draws add it
@@ -42,6 +43,8 @@ _STEP = 1e-3
 # The most Newton steps; a step of this many standard deviations is the last, as it leaves half its square times the
 # skewness; and the longest.
 _STEPS, _SHORT, _LONG = 20, 0.1, 2.0
+# If the belief moves by less, integrals at its mean are enough: they are expanded to second order.
+_TINY = 0.03
 # A step is halved if the log posterior falls by more than this.
 _LEVEL = 1e-6
 
@@ -113,14 +116,20 @@ class Groups:
         """The groups that have rows, and where those of each begin."""
         return np.unique(self.settled.joint.first.index[self._rows], return_index=True)
 
-    def _pieces(self, nodes: int) -> list[tuple[slice, np.ndarray, np.ndarray]]:
-        """Whole groups with few enough rows: positions among groups, rows, and where each begins."""
+    def _pieces(self, nodes: int, step: int = 1) -> list[tuple[np.ndarray, np.ndarray, np.ndarray]]:
+        """Every so many groups, together those with few enough rows: the groups, their rows, and where each begins."""
         groups, starts = self._starts
         ends = np.append(starts[1:], len(self._rows))
-        found, at, room = [], 0, max(1, _PIECE // nodes)
-        while at < len(groups):
-            to = max(at + 1, int(np.searchsorted(ends, starts[at] + room, side="right")))
-            found.append((slice(at, to), self._rows[starts[at] : ends[to - 1]], starts[at:to] - starts[at]))
+        chosen = np.arange(0, len(groups), step)
+        sizes = (ends - starts)[chosen]
+        reached, found, at, room = np.cumsum(sizes), [], 0, max(1, _PIECE // nodes)
+        while at < len(chosen):
+            before = reached[at] - sizes[at]
+            to = max(at + 1, int(np.searchsorted(reached, before + room, side="right")))
+            own = chosen[at:to]
+            rows = np.concatenate([np.arange(starts[one], ends[one]) for one in own]) if step > 1 else None
+            rows = slice(starts[own[0]], ends[own[-1]]) if rows is None else rows
+            found.append((groups[own], self._rows[rows], reached[at:to] - sizes[at:to] - before))
             at = to
         return found
 
@@ -141,16 +150,17 @@ class Groups:
         if self.settled.rule is not None:
             return self.settled.rule
         width, last = self.settled.joint.first.width, None
+        step = 1 + (len(self._starts[0]) - 1) // _EXAMINED
         for rung in range(len(_RULES[width])):
             nodes, log_masses = _rule(width, rung)
             found = []
-            for where, rows, starts in self._pieces(len(nodes)):
-                eta = self.settled.means[rows, None] + self._around(self._starts[0][where], rows, nodes)
+            for groups, rows, starts in self._pieces(len(nodes), step):
+                eta = self.settled.means[rows, None] + self._around(groups, rows, nodes)
                 observed = self.observed.taken(rows).columns()
                 excess = self.family.weighted(observed, eta, self.parameters) - self._site(eta, rows)
                 found.append(logsumexp(np.add.reduceat(excess, starts) + log_masses, axis=1))
             ratios = np.concatenate(found)
-            if last is not None and float(np.abs(ratios - last).sum()) < _SURE:
+            if last is not None and step * float(np.abs(ratios - last).sum()) < _SURE:
                 return rung - 1, True
             last = ratios
         return len(_RULES[width]) - 1, False
@@ -166,8 +176,8 @@ class Groups:
         width = self.settled.joint.first.width
         nodes, log_masses = _rule(width, max(self.rule[0], min(_TAILS, len(_RULES[width]) - 1)))
         found = np.empty(len(self.settled.means))
-        for where, rows, starts in self._pieces(len(nodes)):
-            eta = self.settled.means[rows, None] + self._around(self._starts[0][where], rows, nodes)
+        for groups, rows, starts in self._pieces(len(nodes)):
+            eta = self.settled.means[rows, None] + self._around(groups, rows, nodes)
             here = self.family.weighted(self.observed.taken(rows).columns(), eta, self.parameters)
             logs = np.add.reduceat(here - self._site(eta, rows), starts) + log_masses
             logs -= np.logaddexp.reduce(logs, axis=1, keepdims=True)
@@ -191,11 +201,11 @@ class Groups:
             curvature = joint.prior.precisions[at].copy()
             gradient = curvature @ (joint.prior.means[at] - joint.predictor.split(joint.mean)[at][0] - away)
         by_parameters = np.zeros(len(self.parameters))
-        for where, rows, starts in self._pieces(len(nodes)):
-            groups, observed = self._starts[0][where], self.observed.taken(rows).columns()
+        for groups, rows, starts in self._pieces(len(nodes)):
+            observed = self.observed.taken(rows).columns()
             eta = means[rows, None] + self._around(groups, rows, nodes)
             h = step[rows, None]
-            here, above, below = (self.family.weighted(observed, eta + k * h, self.parameters) for k in (0, 1, -1))
+            here, slopes, bends = self.family.weighted_bends(observed, eta, self.parameters, h)
             logs = np.add.reduceat(here - self._site(eta, rows), starts) + log_masses
             top = logs.max(1, keepdims=True)
             masses = np.exp(logs - top)
@@ -203,9 +213,9 @@ class Groups:
             total += float((np.log(sums) + top).sum())
             masses /= sums
             of_rows = np.repeat(masses, np.diff(np.append(starts, len(rows))), axis=0)
-            slopes, x = (above - below) / (2 * h), shared[rows]
+            x = shared[rows]
             gradient += x.T @ np.einsum("nm,nm->n", of_rows, slopes)
-            bent = np.einsum("nm,nm->n", of_rows, (above - 2 * here + below) / h**2)
+            bent = np.einsum("nm,nm->n", of_rows, bends)
             curvature -= (x * bent[:, None]).T @ x
             scores = np.empty((r, *masses.shape))
             for at, column in enumerate(x.T):
@@ -269,7 +279,7 @@ def _climbed(groups: Groups) -> Regrouped | None:
     joint = groups.settled.joint
     r = _shared(joint).shape[1]
     away, scale = np.zeros(r), np.linalg.inv(joint.within(joint.order[1])[0]) if r else np.zeros((0, 0))
-    found, step, height = groups.at(away), np.zeros(r), -np.inf
+    found, step, height = groups.at(away, True), np.zeros(r), -np.inf
     for _ in range(_STEPS):
         new = found.log_ratio - float(away @ scale @ away) / 2
         if new < height - _LEVEL:
@@ -279,16 +289,19 @@ def _climbed(groups: Groups) -> Regrouped | None:
             step, height = np.linalg.solve(found.curvature, found.gradient), new
             size = float(np.sqrt(max(step @ found.gradient, 0.0)))
             if size < _SHORT:
-                away = away + step + _beyond_mode(groups.settled, found.curvature)
-                return _with(groups, groups.at(away, True), away, scale)
+                beyond = _beyond_mode(groups.settled, found.curvature)
+                mean, size = away + step + beyond, size + float(np.sqrt(beyond @ found.curvature @ beyond))
+                if away.any() or size > _TINY:
+                    away, found = mean, groups.at(mean, True)
+                return _with(groups, found, away, mean, scale)
             step = step * min(1.0, _LONG / size)
             away = away + step
         found = groups.at(away)
     return None
 
 
-def _with(groups: Groups, found: _Found, away: np.ndarray, scale: np.ndarray) -> Regrouped:
-    """The belief with another marginal distribution of the shared effects."""
+def _with(groups: Groups, found: _Found, away: np.ndarray, moved: np.ndarray, scale: np.ndarray) -> Regrouped:
+    """The belief with another marginal distribution of the shared effects: their mean is `moved`, `found` at `away`."""
     settled, r = groups.settled, len(away)
     joint, prior = settled.joint, settled.joint.prior
     if r:
@@ -298,7 +311,7 @@ def _with(groups: Groups, found: _Found, away: np.ndarray, scale: np.ndarray) ->
         log_evidence += (np.linalg.slogdet(scale)[1] - np.linalg.slogdet(found.curvature)[1]) / 2
         log_evidence += float(found.gradient @ left - away @ scale @ away) / 2
         mean = joint.predictor.split(joint.mean)[at][0]
-        weights, shifts = found.curvature - scale, found.curvature @ (mean + away) - scale @ mean
+        weights, shifts = found.curvature - scale, found.curvature @ (mean + moved) - scale @ mean
         precision = prior.precisions[at] + weights
         middle = np.linalg.solve(precision, prior.precisions[at] @ prior.means[at] + shifts)
         means, covariances = list(prior.means), list(prior.covariances)

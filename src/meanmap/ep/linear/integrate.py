@@ -3,10 +3,13 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property, partial
+from time import perf_counter
 
 import numpy as np
 
 from meanmap.core.errors import ParameterError
+from meanmap.core.notes import warn_of
+from meanmap.core.progress import waiting
 from meanmap.ep.linear.components import Components
 from meanmap.ep.linear.coordinates import Coordinates
 from meanmap.ep.linear.family import Family, Observed
@@ -25,6 +28,10 @@ __all__ = ["Integrated", "Node", "integrate"]
 _LESS, _LOWER = 5.0, 2.0
 # How far below the best, in log probability, nodes are corrected, and how many of weighted draws.
 _CORRECTED, _MEASURED = 8.0, 150
+# The usual number of nodes of a lattice with one to four components, and the seconds above which a fit is long.
+_USUAL, _LONG = {1: 30, 2: 40, 3: 80, 4: 200}, 60.0
+# How many nodes are corrected first, and corrections that differ by less are the same.
+_COMPARED, _SAME = 8, 0.02
 # A lattice is laid more closely, with twice as many nodes, if a node has this many times the probability of the middle
 # one of a Normal; at most so often.
 _COARSE, _FINER = 1.2, 4
@@ -67,7 +74,12 @@ class Integrated:
 
 def integrate(problem: Problem, begin: np.ndarray) -> tuple[Integrated, float, Coordinates]:
     """Nodes with their probabilities, the log evidence with components integrated out, and coordinates for them."""
-    fitted = problem.components, problem.family, problem.observed
+    with waiting("integrating components of variance"):
+        return _integrated(problem, begin)
+
+
+def _integrated(problem: Problem, begin: np.ndarray) -> tuple[Integrated, float, Coordinates]:
+    fitted, began = (problem.components, problem.family, problem.observed), perf_counter()
     start = problem.height(begin)
     if start.settled is None:
         raise ParameterError(
@@ -80,6 +92,7 @@ def integrate(problem: Problem, begin: np.ndarray) -> tuple[Integrated, float, C
     chart, axes = straightest(problem, mode, best, curvature)
     middle, drawn = chart.split(mode), False
     if len(mode) in APART:
+        _foretell(problem, len(mode), (perf_counter() - began) / max(problem.runs, 1))
         laid = lattice(problem, chart, middle, axes, best)
         for _ in range(_FINER):
             if not _are_coarse(laid):
@@ -100,8 +113,7 @@ def integrate(problem: Problem, begin: np.ndarray) -> tuple[Integrated, float, C
     if drawn and not problem.family.exact:
         heights += _corrections(problem, phis, [place[2] for place in places], heights)
     else:
-        for at in np.flatnonzero(heights > heights.max() - _CORRECTED):
-            heights[at] += problem.correction(places[at][0], places[at][2].settled)
+        heights += _corrected(problem, places, heights)
     problem.moved = _moved(phis[:, problem.components.logs_of_sds], plain, heights)
     top = float(heights.max())
     shares = np.exp(heights - top)
@@ -123,6 +135,18 @@ def integrate(problem: Problem, begin: np.ndarray) -> tuple[Integrated, float, C
     else:
         surface = _split(heights - np.array([log_weight for _, log_weight, _ in places]), middle, axes)
     return Integrated(found, *fitted, surface), log_evidence, chart
+
+
+def _foretell(problem: Problem, size: int, each: float) -> None:
+    """Say beforehand how long a fit will take, if that is long."""
+    seconds = each * _USUAL[size] / problem.together
+    if seconds > _LONG:
+        note = (
+            f"mm.fit will take about {seconds / 60:.1g} minutes: {problem.predictor.rows} rows, "
+            f"{problem.predictor.total} effects, and about {_USUAL[size]} nodes of {size} components of variance. "
+            "Fewer components take less: (1 + x || g) has no correlations, (1 | g) no slopes"
+        )
+        warn_of([note])
 
 
 def _joints(problem: Problem, phis: np.ndarray, heights: list[Height]) -> Iterator[Joint]:
@@ -149,6 +173,25 @@ def _corrections(problem: Problem, phis: np.ndarray, runs: list[Height], heights
     columns = np.concatenate([np.ones((len(phis), 1)), standard, standard**2], axis=1)
     solved = np.linalg.lstsq(columns[chosen], found)[0]
     return np.clip(columns @ solved, found.min(), found.max())
+
+
+def _corrected(problem: Problem, places: list[tuple[np.ndarray, float, Height]], heights: np.ndarray) -> np.ndarray:
+    """Corrections of the nodes that are high enough. Where groups were integrated little is left: if some nodes, from
+    the highest to the lowest, have the same correction, all others of these have it.
+    """
+    found, left = np.zeros(len(heights)), np.flatnonzero(heights > heights.max() - _CORRECTED)
+    integrated = [at for at in left if (run := places[at][2].settled) is not None and run.shared is not None]
+    order = np.array(sorted(integrated, key=lambda at: -heights[at]), int)
+    first = order[np.unique(np.linspace(0, len(order) - 1, _COMPARED).astype(int))] if len(order) else order
+    for at in first:
+        found[at] = problem.correction(places[at][0], places[at][2].settled)
+    left = np.setdiff1d(left, first)
+    if len(order) and np.ptp(found[first]) < _SAME:
+        found[order] = found[first].mean()
+        left = np.setdiff1d(left, order)
+    for at in left:
+        found[at] = problem.correction(places[at][0], places[at][2].settled)
+    return found
 
 
 def _moved(values: np.ndarray, before: np.ndarray, after: np.ndarray) -> np.ndarray:

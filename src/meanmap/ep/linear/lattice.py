@@ -5,6 +5,7 @@ from itertools import product
 
 import numpy as np
 
+from meanmap.core import progress
 from meanmap.ep.linear.coordinates import Coordinates
 from meanmap.ep.linear.problem import Height, Problem
 from meanmap.ep.linear.sites import Settled
@@ -65,6 +66,7 @@ def lattice(
             heights = problem.heights_at(chart, places, starts)
             ahead |= {key: (place, volume, height) for key, place, height in zip(due, places, heights, strict=True)}
         found[at] = ahead.pop(at)
+        progress.beside(f"{len(found)} nodes")
         height = found[at][2]
         top = max(top, height.value)
         promised = height.value + moved @ (axes.T @ height.gradient) - lost

@@ -65,6 +65,14 @@ def _logit(o: Observed, eta: np.ndarray, p: np.ndarray) -> np.ndarray:
     return o.response * eta - o.trials * grown + _choose(o)
 
 
+def _logit_bends(o: Observed, eta: np.ndarray, p: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    fallen = np.exp(-np.abs(eta))
+    larger = 1 / (1 + fallen)
+    share = np.where(eta > 0, larger, 1 - larger)
+    here = o.response * eta - o.trials * (np.maximum(eta, 0) - np.log(larger)) + _choose(o)
+    return here, o.response - o.trials * share, -o.trials * (fallen * larger * larger)
+
+
 def _probit(o: Observed, eta: np.ndarray, p: np.ndarray) -> np.ndarray:
     return o.response * log_ndtr(eta) + (o.trials - o.response) * log_ndtr(-eta) + _choose(o)
 
@@ -100,6 +108,11 @@ def _exp(eta: np.ndarray) -> np.ndarray:
 
 def _poisson(o: Observed, eta: np.ndarray, p: np.ndarray) -> np.ndarray:
     return o.response * eta - _exp(eta) - gammaln(o.response + 1)
+
+
+def _poisson_bends(o: Observed, eta: np.ndarray, p: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    rate = _exp(eta)
+    return o.response * eta - rate - gammaln(o.response + 1), o.response - rate, -rate
 
 
 def _expected(o: Observed) -> np.ndarray:
@@ -166,6 +179,7 @@ _BINARY = Family(
     expected="0 and 1, or two labels",
     of_labels=True,
     ends=2,
+    bends=_logit_bends,
 )
 _NORMAL = Family(
     "gaussian",
@@ -185,6 +199,7 @@ _PROBIT = replace(
     mean=lambda o, e, p: o.trials * ndtr(e),
     draw=_draw_probit,
     start=_start_probit,
+    bends=None,
 )
 _COUNTS = Family(
     "poisson",
@@ -198,6 +213,7 @@ _COUNTS = Family(
     fits=_are_counts,
     expected="counts: 0, 1, 2, ...",
     ends=1,
+    bends=_poisson_bends,
 )
 # By name and link; the first of a name is its default. Of ordered labels there are three until they are read.
 FAMILIES: dict[tuple[str, str], Family] = {
@@ -229,6 +245,7 @@ FAMILIES: dict[tuple[str, str], Family] = {
             slopes=_negative_binomial_slopes,
             draw=_draw_negative_binomial,
             start=_start_negative_binomial,
+            bends=None,
         ),
         Family(
             "gamma",
