@@ -96,3 +96,34 @@ def test_arviz_reads_them():
     table = arviz.summary(to_arviz(infer(), draws=4000, rng=0))
     assert float(table.loc["mu", "mean"]) == pytest.approx(1.0, abs=0.05)
     assert float(table.loc["mu", "sd"]) == pytest.approx(np.sqrt(0.5), abs=0.05)
+
+
+@pytest.mark.parametrize(("family", "seed"), [("gaussian", 41), ("poisson", 42)])
+def test_responses_and_log_likelihoods_of_mixed_models(family, seed):
+    """Importance weights of the log likelihoods leave a row out as `leave_one_out` does."""
+    rng = np.random.default_rng(seed)
+    g, x = np.repeat(np.arange(12), 20), rng.normal(size=240)
+    eta = 1.0 + 0.3 * x + 0.5 * rng.normal(size=12)[g]
+    y = 100 * eta + 30 * rng.normal(size=240) if family == "gaussian" else rng.poisson(np.exp(eta))
+    found = mm.fit("y ~ x + (1 | g)", {"y": y, "x": x, "g": g}, family=family)
+    groups = posterior_draws(found, draws=4000, rng=seed)
+    np.testing.assert_allclose(groups["observed_data"]["y"], y, rtol=1e-12)
+    logs, drawn = groups["log_likelihood"]["y"][0], groups["posterior_predictive"]["y"][0]
+    assert logs.shape == drawn.shape == (4000, 240)
+    assert abs(drawn.mean() - found.predict()["estimate"].mean()) < 5 * drawn.mean(1).std() / np.sqrt(4000)
+    left_out = np.log(len(logs)) - np.logaddexp.reduce(-logs, axis=0)
+    assert abs(float(left_out.sum() - found.leave_one_out().sum())) < 1.0
+    assert set(posterior_draws(mm.fit("truncated(y, lb=-1) ~ x", {"y": abs(x), "x": x}), 10, 0)) == {
+        "posterior",
+        "log_likelihood",
+    }
+
+
+def test_leave_one_out_of_arviz():
+    arviz = pytest.importorskip("arviz", reason="arviz is not installed here")
+    rng = np.random.default_rng(43)
+    g, x = np.repeat(np.arange(12), 20), rng.normal(size=240)
+    found = mm.fit("y ~ x + (1 | g)", {"y": x + rng.normal(size=12)[g] + rng.normal(size=240), "x": x, "g": g})
+    loo = arviz.loo(to_arviz(found, draws=2000, rng=0))
+    elpd = loo["elpd_loo"] if "elpd_loo" in dir(loo) else loo["elpd"]
+    assert float(elpd) == pytest.approx(float(found.leave_one_out().sum()), abs=1.0)

@@ -11,12 +11,14 @@ from meanmap.bp import Beliefs
 from meanmap.core.errors import KindError, ParameterError
 from meanmap.core.extras import optional
 from meanmap.core.language import a_type
+from meanmap.core.notes import warn_of
 from meanmap.core.rng import Rng
 from meanmap.core.settings import whole_number
 from meanmap.core.types import Data, Seed
 from meanmap.embeddings.posterior import GaussianElement
 from meanmap.embeddings.readouts import Readouts
 from meanmap.ep import Posterior
+from meanmap.ep.linear.draws import log_likelihoods, responses
 from meanmap.ep.linear.fitted import Fitted
 from meanmap.ep.models.programs import Program
 from meanmap.ep.models.ranking import Ranking
@@ -26,6 +28,8 @@ from meanmap.learning import KernelDraws
 
 __all__ = ["posterior_draws", "to_arviz"]
 
+# Numbers of responses that are drawn.
+_MOST = 20_000_000
 Groups = dict[str, dict[str, Any]]
 SEVERAL = "these beliefs answer several queries: ask one query for draws."
 
@@ -37,7 +41,9 @@ def posterior_draws(posterior: object, draws: int = 1000, rng: Seed = None, poin
     ----------
     posterior : object
         - Draws of a kernel (`mm.learning.sample_kernel`): those draws, with their divergences and steps.
-        - What `mm.fit` found: joint draws of everything in its table.
+        - What `mm.fit` found: joint draws of everything in its table, with groups `observed_data` and
+          `posterior_predictive` (ordered labels as 0, 1, ...; neither where responses are censored or truncated), and
+          `log_likelihood`, which `arviz.loo` needs. The latter two have draws of their own.
         - A regression, a ranking or a program of `mm.ep.models`: draws of the coefficients, skills or parameters by
           their names, jointly where the belief is joint.
         - What `mm.ep.infer` returned: draws of each variable's belief. Beliefs about different variables are drawn
@@ -100,7 +106,18 @@ def _of_a_kernel(posterior: KernelDraws, draws: int, generator: np.random.Genera
 
 @_groups.register
 def _of_a_formula(posterior: Fitted, draws: int, generator: np.random.Generator, points: Data) -> Groups:
-    return _one_chain(posterior.draws(draws, generator).items())
+    found = _one_chain(posterior.draws(draws, generator).items())
+    observed, scaled, rows = posterior.model.observed, posterior.scaled, posterior.formula.rows
+    name, response = posterior.response, observed.response * scaled.unit + scaled.base
+    if draws * len(response) > _MOST:
+        note = f"{draws} draws of {len(response)} rows are too many for groups of responses: ask for fewer draws"
+        warn_of([note])
+        return found
+    if not posterior.limits:
+        values = responses(posterior.model, rows, observed.trials, scaled, draws, generator)
+        found |= {"posterior_predictive": {name: values[None]}, "observed_data": {name: response}}
+    logs = log_likelihoods(posterior.model, rows, scaled, draws, generator)
+    return found | {"log_likelihood": {name: logs[None]}}
 
 
 @_groups.register

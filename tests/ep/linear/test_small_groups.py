@@ -182,3 +182,14 @@ def test_what_weighted_draws_move_is_said(monkeypatch):
     report = fit("y ~ 1 + (1 | g)", {"y": y, "g": g}, "bernoulli").report
     assert report.status == "converged, but standard deviations may be wrong"
     assert any("weighted draws move sd(Intercept | g) +" in note for note in report.notes)
+
+
+def test_groups_of_one_label_have_one_note():
+    """One said that sd(g) is that of the prior, and another by how much it was wrong."""
+    rng = np.random.default_rng(3)
+    y = (rng.random(200) < 1 / (1 + np.exp(-rng.normal(size=200)))) * 1
+    report = fit("y ~ 1 + (1 | g)", {"y": y, "g": np.arange(200)}, "bernoulli").report
+    (note,) = report.notes
+    assert "has one row" in note
+    assert "weighted draws move it" in note
+    assert "may be wrong" in report.status

@@ -95,8 +95,9 @@ def fit(
         Priors by name in the printed table, in the units of the data. For a coefficient: the mean and standard
         deviation of a normal prior, `{"x": (0.0, 0.5)}`; the intercept is the value at the means of all columns. For a
         standard deviation: the scale of a half Student prior with 3 degrees of freedom, `{"sd(x | group)": 0.3,
-        "sigma": 2.0}`. Two priors are fixed: half Cauchy with scale 10 for the shape alpha of negative binomial and
-        gamma responses, and Gamma with shape 2 and rate 0.1 for the degrees of freedom nu of Student responses.
+        "sigma": 2.0}`. For the shape alpha of negative binomial and gamma responses: the scale of a half Cauchy prior,
+        10 by default. For the degrees of freedom nu of Student responses: the shape and the rate of a Gamma prior,
+        `{"nu": (2.0, 0.1)}` by default.
 
     Returns
     -------
@@ -236,6 +237,18 @@ def _judged(problem: Problem, best: Node) -> Weighted:
     return weighted(best.settled, problem.family, problem.observed, parameters, every)
 
 
+def _added_to(notes: list[str], effect: str, moved: float) -> bool:
+    """Say how inaccurate a standard deviation is in the note that it follows from its prior, if there is one."""
+    for place, note in enumerate(notes):
+        if note.startswith("each group of") and effect in note:
+            notes[place] += (
+                f". It is computed inaccurately as well: weighted draws move it {moved:+.2g} of its "
+                "posterior standard deviations"
+            )
+            return True
+    return False
+
+
 def _report(
     problem: Problem,
     nodes: tuple[Node, ...],
@@ -276,9 +289,10 @@ def _report(
             f"{problem.components.size}, and so many rows, logs are treated as nearly normal: estimates of components "
             "may be off by a standard deviation. Use fewer: (1 + x || g) has no correlations, (1 | g) no slopes"
         )
-    far = np.flatnonzero(np.abs(problem.moved) > _MOVED)
-    if len(far):
-        doubted = True
+    off = np.flatnonzero(np.abs(problem.moved) > _MOVED)
+    doubted = doubted or bool(len(off))
+    far = [at for at in off if not _added_to(notes, effects[at], problem.moved[at])]
+    if far:
         listed = ", ".join(f"{effects[at]} {problem.moved[at]:+.2g}" for at in far)
         notes.append(
             f"expectation propagation is inaccurate where groups have few rows: weighted draws move {listed} posterior "

@@ -127,9 +127,11 @@ class Groups:
             before = reached[at] - sizes[at]
             to = max(at + 1, int(np.searchsorted(reached, before + room, side="right")))
             own = chosen[at:to]
-            rows = np.concatenate([np.arange(starts[one], ends[one]) for one in own]) if step > 1 else None
-            rows = slice(starts[own[0]], ends[own[-1]]) if rows is None else rows
-            found.append((groups[own], self._rows[rows], reached[at:to] - sizes[at:to] - before))
+            spans = [slice(starts[own[0]], ends[own[-1]])]
+            if step > 1:
+                spans = [slice(starts[one], ends[one]) for one in own.tolist()]
+            rows = np.concatenate([self._rows[span] for span in spans])
+            found.append((groups[own], rows, reached[at:to] - sizes[at:to] - before))
             at = to
         return found
 

@@ -118,6 +118,8 @@ class Scaled:
         scales = {name: width / self.unit for name, width in effects}
         if "sigma" in parameters:
             scales["sigma"] = 1 / self.unit
+        others: dict[str, Any] = {"nu": GammaLog(2.0, 0.1), "alpha": HalfStudent(1.0, 10.0)}
+        others = {name: law for name, law in others.items() if name in parameters}
         for name, asked in priors.items():
             if name in formula.names:
                 at = formula.names.index(name)
@@ -126,13 +128,16 @@ class Scaled:
                 mean[at], wide[at] = np.array([middle, sd]) * self.spread[at] / self.unit
             elif name in scales:
                 scales[name] *= _above_0(name, asked)
+            elif name in others:
+                others[name] = (
+                    GammaLog(*_shape_and_rate(name, asked)) if name == "nu" else HalfStudent(1.0, _above_0(name, asked))
+                )
             else:
-                known = (*formula.names, *scales)
+                known = (*formula.names, *scales, *others)
                 raise ParameterError(
                     f"priors names {name!r}{did_you_mean(name, known)}; expected one of {listed(known)}."
                 )
         laws = {name: HalfStudent(3.0, scale if name in priors else _WIDE) for name, scale in scales.items()}
-        others: dict[str, Any] = {"nu": GammaLog(2.0, 0.1), "alpha": HalfStudent(1.0, 10.0)}
         others |= {name: HalfStudent(3.0, _WIDE) for name in parameters if name.startswith(GAP)}
         return Components(
             ((mean, np.diag(wide**2)),) if count else (),
@@ -184,6 +189,12 @@ def _middle_and_sd(name: str, asked: object) -> tuple[float, float]:
     if not isinstance(asked, tuple | list) or len(asked) != 2 or not is_number(asked[0]):
         raise ParameterError(f"priors[{name!r}] is {asked!r}; expected a mean and a standard deviation: (0.0, 1.0).")
     return float(asked[0]), _above_0(name, asked[1])
+
+
+def _shape_and_rate(name: str, asked: object) -> tuple[float, float]:
+    if not isinstance(asked, tuple | list) or len(asked) != 2:
+        raise ParameterError(f"priors[{name!r}] is {asked!r}; expected the shape and the rate of a Gamma: (2.0, 0.1).")
+    return _above_0(name, asked[0]), _above_0(name, asked[1])
 
 
 def _above_0(name: str, asked: object) -> float:

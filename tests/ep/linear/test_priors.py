@@ -1,0 +1,67 @@
+"""Priors of parameters of the family, beside grids."""
+
+import numpy as np
+import pytest
+from scipy import stats
+from scipy.special import gammaln, logsumexp
+
+import meanmap as mm
+from meanmap.errors import ParameterError
+
+
+def _moments(values, logs):
+    """Mean and standard deviation of values on a grid with log probabilities summed over all other axes."""
+    shares = np.exp(logs - logsumexp(logs))
+    mean = float((shares * values).sum())
+    return mean, float(np.sqrt((shares * (values - mean) ** 2).sum()))
+
+
+@pytest.mark.parametrize("scale", [0.2, 30.0])
+def test_alpha_has_the_given_prior(scale):
+    y = np.random.default_rng(21).negative_binomial(3, 0.4, 25).astype(float)
+    found = mm.fit("y ~ 1", {"y": y}, family="negativebinomial", priors={"alpha": scale}).to_frame()
+    intercept, log = np.linspace(-1.0, 4.0, 201), np.linspace(-5.0, 9.0, 281)
+    eta, alpha = intercept[:, None], np.exp(log)[None, :]
+    # Default of the intercept: Normal around the log of the mean with standard deviation 2.5.
+    logs = stats.norm.logpdf(eta, np.log(y.mean() + 1e-3), 2.5) + stats.halfcauchy.logpdf(alpha, scale=scale) + log
+    for one in y:
+        logs = logs + gammaln(one + alpha) - gammaln(alpha) - gammaln(one + 1)
+        logs = logs + alpha * np.log(alpha / (alpha + np.exp(eta))) + one * (eta - np.log(alpha + np.exp(eta)))
+    mean, sd = _moments(eta + 0 * alpha, logs)
+    assert found.loc["Intercept", "estimate"] == pytest.approx(mean, abs=0.05 * sd)
+    assert found.loc["Intercept", "sd"] == pytest.approx(sd, rel=0.03)
+    reached = np.cumsum(np.exp(logsumexp(logs, axis=0) - logsumexp(logs)))
+    low, high = np.exp(np.interp([0.025, 0.975], reached, log))
+    np.testing.assert_allclose(
+        np.log(found.loc["alpha", ["low", "high"]].to_numpy(float)), np.log([low, high]), atol=0.1
+    )
+
+
+@pytest.mark.parametrize("prior", [(20.0, 10.0), (4.0, 0.1)])
+def test_nu_has_the_given_prior(prior):
+    y = np.random.default_rng(22).standard_t(4, 30)
+    found = mm.fit("y ~ 1", {"y": y}, family="t", priors={"nu": prior}).to_frame()
+    unit = np.median(np.abs(y - np.median(y))) / 0.6745
+    place, log, nus = np.linspace(-1.5, 1.5, 81), np.linspace(-3.0, 2.0, 101), np.linspace(-1.5, 6.0, 121)
+    mu, sigma, nu = place[:, None, None], np.exp(log)[None, :, None], np.exp(nus)[None, None, :]
+    logs = stats.norm.logpdf(mu, np.median(y), 2.5 * unit) + stats.t.logpdf(sigma / (2.5 * unit), 3) + np.log(sigma)
+    logs = logs + stats.gamma.logpdf(nu, prior[0], scale=1 / prior[1]) + np.log(nu)
+    for one in y:
+        logs = logs + stats.t.logpdf((one - mu) / sigma, nu) - np.log(sigma)
+    for name, values in (("Intercept", mu), ("sigma", sigma), ("nu", nu)):
+        mean, sd = _moments(values + 0 * logs, logs)
+        assert found.loc[name, "estimate"] == pytest.approx(mean, abs=0.05 * sd)
+        assert found.loc[name, "sd"] == pytest.approx(sd, rel=0.05)
+
+
+def test_priors_of_other_families_and_impossible_ones_are_refused():
+    table = {"y": [1, 2, 5, 3, 0, 2]}
+    for family, priors, words in [
+        ("poisson", {"alpha": 1.0}, "priors names 'alpha'"),
+        ("negativebinomial", {"alpha": -1.0}, r"priors\['alpha'\] holds -1.0; expected a scale above 0"),
+        ("negativebinomial", {"alhpa": 1.0}, "'alpha'"),
+        ("t", {"nu": 4.0}, r"priors\['nu'\] is 4.0; expected the shape and the rate of a Gamma"),
+        ("t", {"nu": (0.0, 1.0)}, r"priors\['nu'\] holds 0.0"),
+    ]:
+        with pytest.raises(ParameterError, match=words):
+            mm.fit("y ~ 1", table, family=family, priors=priors)
