@@ -187,7 +187,7 @@ def _is_number(variable: Variable) -> bool:
 def _function(
     plan: Plan, state: State, factors: tuple[Factor, ...], at: int, drawn: set[str], links: dict[str, tuple[str, Any]]
 ) -> _Function | None:
-    """A function with its incoming messages; None if one of its unknowns is neither drawn, nor its output, nor a label."""
+    """A function with its incoming messages; None if an unknown is neither drawn, nor its output, nor a label."""
     factor: Any = factors[at]
     incoming = compiled_cavities(plan, state, at, 1.0)[0]
     alone, labels = not plan.shapes[at], {}
