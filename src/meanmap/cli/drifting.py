@@ -121,7 +121,7 @@ def drift(
         _tell_json(question, monitor, watched, columns_found, reading)
     else:
         _tell(question, monitor, watched, columns_found, reading)
-    if any(each["alarm"] for each in watched.new):
+    if any(each["alarm"] for each in watched.new) or (watched.new and monitor.lasting):
         raise typer.Exit(1)
     if watched.unread:
         raise typer.Exit(2)
@@ -233,6 +233,11 @@ def _judged(question: str, monitor: Any, watched: Watched) -> str:
         besides = f" Evidence of drift, but no alarm, at {found}." if evident else ""
         return f"{question} No: alarm at {in_few_words(named, 5)}.{besides}"
     seen = f"{len(watched.new)} batch{'es' * (len(watched.new) != 1)}"
+    if monitor.lasting:
+        since = watched.batches[monitor.lasting.since - 1]["batch"]
+        return (
+            f"{question} No: the drift since {since} lasts (p = {monitor.lasting.pvalue:.2g} for the latest batches)."
+        )
     most = max(watched.new, key=_evidence)
     if _evidence(most) > monitor.limit / 2 or evident:
         found = f"{_evidence(most):.2f}, of {monitor.limit:.2f} for an alarm (p = {_pvalue(most):.3g})"

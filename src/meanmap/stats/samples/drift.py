@@ -32,6 +32,7 @@ from meanmap.plots.paged import Paged
 from meanmap.stats.permutations import CentredFeatures
 from meanmap.stats.samples.drift_apart import Unused, with_gaps
 from meanmap.stats.samples.drift_gaps import Gaps
+from meanmap.stats.samples.drift_lasting import Lasting, after_alarm
 from meanmap.stats.samples.drift_notes import HARM, notes_on, without_added
 from meanmap.stats.samples.drift_page import facts_of, in_words, monitor_page
 from meanmap.stats.samples.drift_picture import draw
@@ -102,6 +103,8 @@ class DriftMonitor(Paged):
         `gaps.shares` of the columns in the latest.
     points : points or None
         The points of the pool, from which features are computed again if a file has none.
+    lasting : Lasting or None
+        The drift that has not ended: `lasting.since`, the batch of its first alarm, and `lasting.pvalue`.
     widths : dict
         The columns that are also compared one by one, with the number of coordinates of each.
     apart, unused : tuples
@@ -130,6 +133,11 @@ class DriftMonitor(Paged):
     (Brook & Evans 1972), found by Gauss–Legendre quadrature. S is a monotone Markov chain that starts from its smallest
     state. Hence the expected remainder of a run is never longer than a new run, and at most T / run_length runs are
     expected to end in T batches (Barlow & Proschan 1975). Restarts after other alarms do not add to them.
+
+    After an alarm the batches that follow, five at most, are also compared together with the pool before it. While
+    their p-value is at most .05 the drift lasts, which is reported, and no batch joins the pool; it also ends when the
+    latest two each have a p-value above .2. Alarms that follow a
+    false one may then be more frequent than `run_length` says, until it ends.
 
     All this needs independent rows. Neighbouring readings of a sensor are alike, and so are rows that share a day, a
     shift or a lot: then batches differ by more than chance, and false alarms are far more frequent than `run_length`
@@ -191,6 +199,7 @@ class DriftMonitor(Paged):
     unused: tuple[Unused, ...] = ()
     standing: tuple[str, ...] = ()
     widths: dict[str, int] = field(default_factory=dict)
+    lasting: Lasting | None = None
 
     def to_save(self) -> "DriftMonitor":
         """The monitor without arrays that are recomputed from its points and landmarks."""
@@ -339,6 +348,9 @@ class DriftMonitor(Paged):
             pool = {"points": None}
             pvalue, notes = self.margin.judged(new.mean(axis=0), len(new), data, notes)
         after = monitor._after(pvalue, (*notes, *added), data, found, before)
+        if self.margin is None:
+            lasting, joins = after_alarm(monitor, after, points)
+            return replace(after, lasting=lasting, **pool if joins else {})
         return after if after.alarm else replace(after, **pool)
 
     def _after_state(self, state: SampleState) -> "DriftMonitor":

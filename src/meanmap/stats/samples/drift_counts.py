@@ -30,8 +30,8 @@ def with_counts(pvalue: float, pool: Points, batch: Points) -> float:
 def counts_pvalue(pool: Points, batch: Points) -> float:
     """The smallest p-value of all counts, corrected for their number. With m rows in the batch, or in a smaller pool,
     counts are of rows of the batch among the m largest and the m smallest values of each column, and above or below a
-    value that ties with many. Rows with the most frequent value, as of a sensor that is stuck, and with each label are
-    counted, too. Rows of the batch among the largest 1, 2, 3, 4, 6, ... values, fewer than m, and among the smallest,
+    value that ties with many. Rows with the most frequent value, as of a sensor that is stuck, and with and without each
+    label are counted, too. Rows of the batch among the largest 1, 2, 3, 4, 6, ... values, fewer than m, and among the smallest,
     detect a few readings outside the range of all others. Together they have half of the level.
 
     Examples
@@ -70,8 +70,10 @@ def _counted(pool: Points, batch: Points, k: int) -> Iterator[tuple[bool, np.nda
         if are_codes(before):
             for one, other in zip(as_whole(before).T, as_whole(here).T, strict=True):
                 labels, codes = np.unique(np.concatenate([one, other]), return_inverse=True)
-                each = [np.bincount(part, minlength=len(labels)) for part in (codes, codes[len(one) :])]
-                yield False, np.stack(each)
+                with_label = np.stack([np.bincount(part, minlength=len(labels)) for part in (codes, codes[len(one) :])])
+                yield False, with_label
+                if len(labels) > 2:  # of two labels one is counted by the other
+                    yield False, np.array([[len(codes)], [len(other)]]) - with_label
         elif isinstance(before, np.ndarray) and before.ndim == 2:
             both = np.sort(np.concatenate([before, here]), axis=0)
             for all_of, some in ((both, here), (-both[::-1], -here)):

@@ -37,7 +37,8 @@ def in_words(monitor: Any) -> str:
 def _line(monitor: Any) -> str:
     latest = f", the latest p-value {monitor.pvalues[-1]:.3g}" if len(monitor.pvalues) else ""
     batches = f"{len(monitor.pvalues)} batch{'es' * (len(monitor.pvalues) != 1)}"
-    return f"DriftMonitor after {batches}{latest}; alarms at: {_alarms(monitor)}"
+    lasts = f"; the drift since batch {monitor.lasting.since} lasts" if monitor.lasting else ""
+    return f"DriftMonitor after {batches}{latest}; alarms at: {_alarms(monitor)}{lasts}"
 
 
 def _answer(monitor: Any) -> str:
@@ -71,12 +72,15 @@ def facts_of(monitor: Any) -> dict[str, Any]:
     facts["notes"] = list(dict.fromkeys((*monitor.standing, *monitor.notes)))
     spans = [{"batches": span, "columns": plain_rows(rows)} for span, rows in _compared(monitor, last=False)]
     alarms = [dict(zip(("batches", "changed"), each, strict=True)) for each in _each_alarm(monitor)]
+    if monitor.lasting:
+        facts["lasting"] = plain(monitor.lasting, "since", "pvalue")
     return facts | {"compared": spans} | ({"each alarm": alarms} if alarms else {})
 
 
 def _notes(monitor: Any) -> list[str]:
     """Notes on columns that are not watched, on rows that are alike, and on the latest batch, each once."""
-    told = list(dict.fromkeys((*monitor.left_out.values(), *monitor.standing, *monitor.notes)))
+    lasts = [monitor.lasting.note()] if monitor.lasting else []
+    told = list(dict.fromkeys((*monitor.left_out.values(), *lasts, *monitor.standing, *monitor.notes)))
     if not _each_alarm(monitor):
         return told
     which = f"the first and the last {MOST_EXPLAINED - 1} of {len(monitor.alarms)} alarms"

@@ -14,7 +14,7 @@ from meanmap.stats.samples.drift_strata import within_strata
 from meanmap.stats.samples.scores import Scores
 from meanmap.stats.samples.subsets import TIE, among_subsets
 
-__all__ = ["at_most", "ranked"]
+__all__ = ["at_most", "rank_of", "ranked", "scores_of"]
 
 # A batch that ranks first is ranked again among at most this many subsets.
 MOST_DRAWN = 20_000
@@ -35,9 +35,7 @@ def ranked(
 ) -> tuple[float, dict[str, Any]]:
     """The p-value of a batch, from its points, features and strata, and the next pool if there is no alarm."""
     both, strata, features = np.concatenate([monitor.pool, new]), monitor.strata, monitor.features
-    together, scores = joined(monitor.points, points), None
-    if monitor.widths:
-        scores = Scores.of(features.members[0].kernel.domain, together, tuple(monitor.widths), monitor.widths)
+    scores = scores_of(monitor, points)
 
     def drawn(draws: int) -> tuple[Permuted, np.ndarray | None]:
         if strata is None:
@@ -46,12 +44,12 @@ def ranked(
         return within_strata(features, both, subsets, exchanged, generator, scores), left
 
     found, left = drawn(monitor.n_permutations)
-    pvalue, first = _rank(found, generator)
+    pvalue, first = rank_of(found, generator)
     again = int(np.ceil(1 / monitor.pvalue_limit))
     if first and monitor.n_permutations < again <= MOST_DRAWN:
         # P-values below this bound need both ranks to be first, so they are no more frequent than with the second
         # alone.
-        pvalue = min(_rank(drawn(again)[0], generator)[0], 1 / (monitor.n_permutations + 1))
+        pvalue = min(rank_of(drawn(again)[0], generator)[0], 1 / (monitor.n_permutations + 1))
     after = strata
     if strata is None:
         pvalue = with_counts(pvalue, monitor.points, points)
@@ -62,10 +60,16 @@ def ranked(
         known = np.flatnonzero(of_both < len(strata.known))
         left = known if len(known) <= GROWS_TO else left
         after = replace(strata, codes=of_both[left])
-    return pvalue, {"pool": both[left], "points": rows(together, left), "strata": after}
+    return pvalue, {"pool": both[left], "points": rows(joined(monitor.points, points), left), "strata": after}
 
 
-def _rank(found: Permuted, generator: np.random.Generator) -> tuple[float, bool]:
+def scores_of(monitor: Any, points: Points) -> Scores | None:
+    """The scores of single columns for pool and batch together, if columns are compared."""
+    domain, together = monitor.features.members[0].kernel.domain, joined(monitor.points, points)
+    return Scores.of(domain, together, tuple(monitor.widths), monitor.widths) if monitor.widths else None
+
+
+def rank_of(found: Permuted, generator: np.random.Generator) -> tuple[float, bool]:
     """The p-value of the first of some statistics, ties broken at random, and whether it is larger than all others."""
     values, rounding = found
     near = max(rounding, TIE * float(np.abs(values).max()))
