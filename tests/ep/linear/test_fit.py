@@ -232,7 +232,7 @@ def test_more_columns_than_rows_are_as_dense_algebra_on_a_grid_has_it():
     x = rng.normal(size=(8, 12))
     names = [f"x{j}" for j in range(12)]
     y = x[:, 0] + 0.5 * rng.normal(size=8)
-    priors = {**{name: (0.0, 1.0) for name in names}, "Intercept": (0.0, 1.0), "sigma": 1.0}
+    priors = dict.fromkeys([*names, "Intercept"], (0.0, 1.0)) | {"sigma": 1.0}
     found = fit(f"y ~ {' + '.join(names)}", pd.DataFrame(x, columns=names).assign(y=y), priors=priors)
     design = np.column_stack([np.ones(8), x - x.mean(axis=0)])  # the intercept is that of a row of means
     sigma = np.exp(np.linspace(-7, 3, 600))

@@ -30,9 +30,9 @@ def with_counts(pvalue: float, pool: Points, batch: Points) -> float:
 def counts_pvalue(pool: Points, batch: Points) -> float:
     """The smallest p-value of all counts, corrected for their number. With m rows in the batch, or in a smaller pool,
     counts are of rows of the batch among the m largest and the m smallest values of each column, and above or below a
-    value that ties with many. Rows with the most frequent value, as of a sensor that is stuck, and with and without each
-    label are counted, too. Rows of the batch among the largest 1, 2, 3, 4, 6, ... values, fewer than m, and among the smallest,
-    detect a few readings outside the range of all others. Together they have half of the level.
+    value that ties with many. Rows with the most frequent value, as of a sensor that is stuck, and with and without
+    each label are counted, too. Rows of the batch among the largest 1, 2, 3, 4, 6, ... values, fewer than m, and among
+    the smallest, detect a few readings outside the range of all others. Together they have half of the level.
 
     Examples
     --------
