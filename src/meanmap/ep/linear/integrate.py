@@ -30,6 +30,9 @@ _LESS, _LOWER = 5.0, 2.0
 _CORRECTED, _MEASURED = 8.0, 150
 # The usual number of nodes of a lattice with one to four components, and the seconds above which a fit is long.
 _USUAL, _LONG = {1: 30, 2: 40, 3: 80, 4: 200}, 60.0
+# Interpolation that moves more of the probability than this is replaced by so many draws, if they take at most so many
+# numbers and are worth this many equal ones; the proposal has these degrees of freedom, and is wider by a factor.
+_MOVES, _REDRAWN, _CHEAP, _ENOUGH, _DEGREES, _WIDER = 0.1, 20_000, 20_000_000, 4000, 4, 1.3
 # How many nodes are corrected first, and corrections that differ by less are the same.
 _COMPARED, _SAME = 8, 0.02
 # A lattice is laid more closely, with twice as many nodes, if a node has this many times the probability of the middle
@@ -130,6 +133,8 @@ def _integrated(problem: Problem, begin: np.ndarray) -> tuple[Integrated, float,
     if len(mode) in APART:
         surface = _surface(laid, heights, middle, axes)
         problem.elsewhere = surface.elsewhere
+        if (redrawn := _redrawn(problem, chart, surface)) is not None:
+            surface, problem.elsewhere = redrawn, 0.0
     elif drawn:
         surface = Drawn(np.array([psi for psi, _, _ in laid.values()]), shares / shares.sum())
     else:
@@ -224,6 +229,29 @@ def _drawn(problem: Problem, shares: np.ndarray, values: list[float]) -> tuple[n
     kept, times = np.unique(evenly_chosen(shares, count), return_counts=True)
     order = np.argsort(-np.array(values)[kept], kind="stable")
     return kept[order], times[order] / count
+
+
+def _redrawn(problem: Problem, chart: Coordinates, surface: Surface) -> Drawn | None:
+    """Weighted draws in place of interpolation between nodes, where this moves much probability and draws are cheap.
+
+    The proposal is a Student distribution with the moments of the interpolation, somewhat wider.
+    """
+    if problem.elsewhere < _MOVES or problem.stack is None or problem.size * _REDRAWN > _CHEAP:
+        return None
+    points, shares = surface.points()
+    middle, size = shares @ points, points.shape[1]
+    away, generator = points - middle, np.random.default_rng(0)
+    root = _WIDER * np.linalg.cholesky((away * shares[:, None]).T @ away)
+    standard = generator.normal(size=(_REDRAWN, size)) / np.sqrt(
+        generator.chisquare(_DEGREES, (_REDRAWN, 1)) / _DEGREES
+    )
+    psis = middle + standard @ root.T
+    found = problem.heights(chart.joined(psis), [None] * len(psis), sloped=False)
+    logs = np.array([height.value for height in found])
+    logs += (_DEGREES + size) / 2 * np.log1p((standard**2).sum(1) / _DEGREES)
+    weights = np.exp(logs - logs.max())
+    weights /= weights.sum()
+    return Drawn(psis, weights) if 1 / (weights @ weights) > _ENOUGH else None
 
 
 def _surface(laid: dict[tuple[int, ...], Place], heights: np.ndarray, middle: np.ndarray, axes: np.ndarray) -> Surface:
