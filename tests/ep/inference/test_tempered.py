@@ -39,7 +39,7 @@ def share_of_the_other(y):
     return mass[a > b].sum(), mean, np.sqrt((mass * (a - mean) ** 2).sum())
 
 
-@pytest.mark.parametrize(("switch", "points"), [(False, 1000), pytest.param(True, 4000, marks=pytest.mark.slow)])
+@pytest.mark.parametrize(("switch", "points"), [(False, 1000), pytest.param(True, 20_000, marks=pytest.mark.slow)])
 def test_the_other_mode_of_a_mixture_with_a_weight_is_found(switch, points):
     generator = np.random.default_rng(8)
     y = np.concatenate([generator.normal(-2, 1, 20), generator.normal(2, 1, 10)])
