@@ -2,10 +2,12 @@
 
 import numpy as np
 import pytest
-from scipy.stats import binom
+from scipy.stats import binom, poisson
 
 import meanmap as mm
+from meanmap.core.tables.table import Table
 from meanmap.stats.samples.drift_counts import SHARE_OF_COUNTS, counts_pvalue
+from meanmap.stats.samples.drift_lost import LostLabels
 
 ROWS, BATCH = 400, 40
 
@@ -87,3 +89,39 @@ def test_rare_events_that_become_frequent_raise_an_alarm_however_they_are_writte
     monitor = mm.DriftMonitor.of(rows(3000, 0.002), rng=0)
     assert monitor.step(rows(300, 0.002)).alarms == ()
     assert monitor.step(rows(300, 0.08)).alarms == (1,)
+
+
+def test_a_label_that_no_longer_occurs_raises_an_alarm():
+    # 2 % of the rows; absent from 25 batches of 500, with a probability of 1e-110, it raised none.
+    rng = np.random.default_rng(61)
+
+    def rows(n, share):
+        parts = [0.6, 0.4 - share, share]
+        return {"x": rng.normal(size=n), "paid": rng.choice(["card", "cash", "voucher"], n, p=parts)}
+
+    for seed in range(3):
+        monitor = mm.DriftMonitor.of(rows(2000, 0.02), n_permutations=99, rng=seed)
+        for _ in range(6):
+            monitor = monitor.step(rows(400, 0.0))
+        assert monitor.alarms
+        assert monitor.alarms[0] <= 4
+        assert "lasts: 'voucher' of column 'paid' has not come back" in str(monitor)
+    monitor = mm.DriftMonitor.of(rows(2000, 0.02), n_permutations=99, rng=0)
+    said = []
+    for _ in range(4):
+        monitor = monitor.step(rows(400, 0.0))
+        said += monitor.notes
+    assert any(note.startswith("'voucher' of column 'paid' is in none of the latest") for note in said)
+
+
+def test_lost_labels_raise_few_false_alarms():
+    # A fiftieth of one in 5 batches: of 4000 batches at most 16 on average, and at most 32 with probability 1 - 1e-4.
+    rng = np.random.default_rng(62)
+    table = lambda n: Table({"a": rng.choice(list("uvwxyz"), n, p=[0.5, 0.3, 0.1, 0.05, 0.03, 0.02])})  # noqa: E731
+    alarms = 0
+    for _ in range(40):
+        state = LostLabels.of(table(300), 5.0)
+        for _ in range(100):
+            state, notes = state.step(table(20))
+            alarms += len(notes)
+    assert alarms <= poisson.ppf(1 - 1e-4, 16)

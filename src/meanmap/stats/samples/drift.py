@@ -33,6 +33,7 @@ from meanmap.stats.permutations import CentredFeatures
 from meanmap.stats.samples.drift_apart import Unused, with_gaps
 from meanmap.stats.samples.drift_gaps import Gaps
 from meanmap.stats.samples.drift_lasting import Lasting, after_alarm
+from meanmap.stats.samples.drift_lost import SHARE_OF_LOST, LostLabels
 from meanmap.stats.samples.drift_notes import HARM, notes_on, without_added
 from meanmap.stats.samples.drift_page import facts_of, in_words, monitor_page
 from meanmap.stats.samples.drift_picture import draw
@@ -105,6 +106,8 @@ class DriftMonitor(Paged):
         The points of the pool, from which features are computed again if a file has none.
     lasting : Lasting or None
         The drift that has not ended: `lasting.since`, the batch of its first alarm, and `lasting.pvalue`.
+    labels : LostLabels or None
+        The number of rows since each label of the reference was last seen; None with strata or a margin.
     widths : dict
         The columns that are also compared one by one, with the number of coordinates of each.
     apart, unused : tuples
@@ -125,6 +128,9 @@ class DriftMonitor(Paged):
     unlucky reference would affect all p-values.) A fiftieth of the false alarms is left to counts: the rows of a batch
     with the most frequent value, with each label, and among the k largest and smallest values of each column, for k =
     1, 2, 3, 4, 6, 8, ... and the size of the batch, are hypergeometric.
+
+    A label that no row had for so long that this hardly happens by chance raises an alarm, too: a fiftieth of the false
+    alarms is left to lost labels.
 
     P-values of single batches may raise half of the false alarms, and evidence, which accumulates under lasting drift,
     the other half (Lucas 1982). Evidence is the cumulative sum S_t = max(0, S_{t−1} + z_t − ½) of Page (1954), for z_t
@@ -200,6 +206,7 @@ class DriftMonitor(Paged):
     standing: tuple[str, ...] = ()
     widths: dict[str, int] = field(default_factory=dict)
     lasting: Lasting | None = None
+    labels: LostLabels | None = None
 
     def to_save(self) -> "DriftMonitor":
         """The monitor without arrays that are recomputed from its points and landmarks."""
@@ -300,6 +307,7 @@ class DriftMonitor(Paged):
             points=None if allowed else kept,
             record=None if strata else Record.of(data, gaps, MOST_KEPT, random.seed),
             widths={name: chosen.widths.get(name, 1) for name in each},
+            labels=LostLabels.of(data, float(run_length)) if columns and not (strata or allowed) else None,
         )  # fmt: skip
 
     @own_words
@@ -375,17 +383,21 @@ class DriftMonitor(Paged):
         if self.gaps is not None:
             lost = self.exceeded(self.gaps.evidence[-1], self.gaps.pvalues[-1])
             alarm, notes = alarm or lost, (*notes, *self.gaps.notes(lost))
+        labels, gone = self.labels, ()
+        if labels is not None and data is not None:
+            labels, gone = labels.step(data, self.apart)
         after = replace(
             self,
             pvalues=np.append(self.pvalues, pvalue),
             evidence=np.append(self.evidence, evidence),
-            alarms=(*self.alarms, len(self.pvalues) + 1) if alarm else self.alarms,
-            notes=notes,
+            alarms=(*self.alarms, len(self.pvalues) + 1) if alarm or gone else self.alarms,
+            notes=(*notes, *gone),
+            labels=labels,
         )
         if self.record is None:
             return after
         record = self.record.step(data, found or {}, after)
-        return replace(after, record=record, notes=(*notes, *record.note_on_copy()))
+        return replace(after, record=record, notes=(*after.notes, *record.note_on_copy()))
 
     def _read(self, batch: Data) -> tuple[Any, np.ndarray, tuple[str, ...]]:
         """A batch with the columns of the reference, its strata, and notes."""
@@ -411,7 +423,8 @@ class DriftMonitor(Paged):
     @property
     def pvalue_limit(self) -> float:
         """A single p-value of at most this raises an alarm, also one of missing values if these are watched."""
-        return 1 / (self.run_length * (4 if self.gaps else 2))
+        lost = 0.0 if self.labels is None else SHARE_OF_LOST
+        return (1 / (4 if self.gaps else 2) - lost) / self.run_length
 
     def exceeded(self, evidence: float, pvalue: float) -> bool:
         """Whether evidence, or the p-value of the latest batch, raises an alarm."""

@@ -14,6 +14,7 @@ from meanmap.stats.samples.subsets import among_subsets
 
 if TYPE_CHECKING:
     from meanmap.stats.samples.drift import DriftMonitor
+    from meanmap.stats.samples.drift_lost import LostLabels
 
 __all__ = ["Lasting", "after_alarm"]
 
@@ -59,13 +60,20 @@ class Lasting(Value):
         pvalue = rank_of(among_subsets(monitor.features, both, *asked), generator)[0]
         return replace(self, points=together, sizes=tuple(sizes), pvalue=pvalue)
 
-    def note(self) -> str:
-        """What is known, and what to do if the drift is welcome."""
-        said = f"the drift since batch {self.since} lasts"
-        if self.sizes:
-            which = "the latest batch differs" if len(self.sizes) == 1 else f"the latest {len(self.sizes)} differ"
-            said += f": {which} from the pool before it (p = {self.pvalue:.2g}), which no batch has joined since"
-        return f"{said}. If it is the new normal, start a new monitor with such rows as its reference."
+    def said(self, lost: "LostLabels | None", since: str = "") -> str:
+        """What lasts since a batch, by its name if it has one."""
+        which = "the latest batch differs" if len(self.sizes) == 1 else f"the latest {len(self.sizes)} differ"
+        why = f": {which} from the pool before it (p = {self.pvalue:.2g})" if self.sizes else ""
+        if lost is not None and lost.gone:
+            why = f": {lost.gone[0]} has not come back"
+        return f"the drift since {since or f'batch {self.since}'} lasts{why}"
+
+    def note(self, lost: "LostLabels | None") -> str:
+        """What lasts, and what to do if it is welcome."""
+        return (
+            f"{self.said(lost)}, and no batch has joined the pool since. If it is the new normal, start a new monitor "
+            "with such rows as its reference."
+        )
 
 
 def after_alarm(before: "DriftMonitor", after: "DriftMonitor", points: Points) -> tuple[Lasting | None, bool]:
@@ -79,5 +87,6 @@ def after_alarm(before: "DriftMonitor", after: "DriftMonitor", points: Points) -
     lasting = before.lasting.step(before, points)
     latest = after.pvalues[max(lasting.since, len(after.pvalues) - 2) :]
     usual = len(latest) == 2 and bool(np.all(latest > USUAL))
-    ended = (lasting.pvalue > LASTS or usual) and not after.alarm
+    gone = after.labels is not None and bool(after.labels.gone)
+    ended = (lasting.pvalue > LASTS or usual) and not (after.alarm or gone)
     return (None, True) if ended else (lasting, False)

@@ -79,7 +79,7 @@ def facts_of(monitor: Any) -> dict[str, Any]:
 
 def _notes(monitor: Any) -> list[str]:
     """Notes on columns that are not watched, on rows that are alike, and on the latest batch, each once."""
-    lasts = [monitor.lasting.note()] if monitor.lasting else []
+    lasts = [monitor.lasting.note(monitor.labels)] if monitor.lasting else []
     told = list(dict.fromkeys((*monitor.left_out.values(), *lasts, *monitor.standing, *monitor.notes)))
     if not _each_alarm(monitor):
         return told

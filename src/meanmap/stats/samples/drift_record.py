@@ -125,7 +125,9 @@ class Record(Value):
         since, drifts = (*self.since, seen) if max(seen.evidence, lost) > 0 else (), self.drifts
         earlier = self.earlier
         if monitor.alarm:
-            parts = _since(since, "evidence" if monitor.exceeded(seen.evidence, monitor.pvalues[-1]) else "missing")
+            values = monitor.exceeded(seen.evidence, monitor.pvalues[-1])
+            missing = monitor.gaps is not None and monitor.exceeded(lost, monitor.gaps.pvalues[-1])
+            parts = _since(since, "evidence" if values else "missing") if values or missing else (seen,)
             together = Rows.joined([part.rows for part in parts])
             drift = Drift(parts[0].number, number, together, self.reference, monitor.seed)
             if len(drifts) == MOST_EXPLAINED:
