@@ -1,9 +1,10 @@
-"""Four questions asked of meanmap and of the packages people would take: python -m benchmarks.tasks PYTHON [--keep]
+"""Five questions asked of meanmap and of the packages people would take: python -m benchmarks.tasks PYTHON [--keep]
 
-PYTHON is an interpreter with statsmodels, DoWhy, causal-learn and Bambi. Each answer comes from a process of its own;
+PYTHON is an interpreter with statsmodels, DoWhy, causal-learn, Bambi and Evidently. Each answer comes from a process of its own;
 counted are its lines after the table is read, and processor seconds with imports and compilation. The trial has 3000
 rows: an id, gaps in 3 % of the ages, one score of 99999, and an arm that depends on age and site and raises the score
-by 3. The schools are 30 groups of 20 rows.
+by 3. The schools are 30 groups of 20 rows. The batches are 400 rows of reference and eight batches of 100; in the last three
+the weight is half a standard deviation larger.
 """
 
 import argparse
@@ -100,6 +101,27 @@ print(mm.fit('y ~ x + (1 | g)', d))
 """,
         },
     ),
+    "which of eight batches differ from the reference?": (
+        "batches",
+        {
+            "Evidently": """
+from evidently import Report
+from evidently.presets import DataDriftPreset
+reference, *batches = (b.drop(columns='batch') for _, b in d.groupby('batch'))
+for k, b in enumerate(batches, 1):
+    found = Report([DataDriftPreset()]).run(b, reference).dict()['metrics'][1:]
+    print(k, [m['config']['column'] for m in found if m['value'] < 0.05])
+""",
+            HERE: """
+import meanmap as mm
+reference, *batches = (b.drop(columns='batch') for _, b in d.groupby('batch'))
+monitor = mm.DriftMonitor.of(reference, rng=0)
+for b in batches:
+    monitor = monitor.step(b)
+print(monitor)
+""",
+        },
+    ),
 }
 # What an answer says in numbers, found in what is printed: its name, where it stands, and how it is written.
 NUMBER = r"(-?[\d.e+-]*\d)"
@@ -136,6 +158,10 @@ def write(folder: Path) -> None:
     y = 1 + 0.7 * x + shift + rng.normal(0, 1, 600)
     groups = np.repeat([f"s{i}" for i in range(30)], 20)
     pd.DataFrame({"g": groups, "x": x.round(3), "y": y.round(3)}).to_csv(folder / "schools.csv", index=False)
+    batch = np.repeat(range(9), [400] + [100] * 8)
+    columns = {"batch": batch, "weight": rng.normal(70 + 4 * (batch > 5), 8).round(1)}
+    columns |= {"height": rng.normal(170, 9, len(batch)).round(), "site": rng.choice(["north", "south"], len(batch))}
+    pd.DataFrame(columns).to_csv(folder / "batches.csv", index=False)
 
 
 def measure(python: str) -> Found:
@@ -179,16 +205,26 @@ def page(found: Found) -> str:
 
 
 def _said(each: Found) -> str:
+    if each["question"] == "which of eight batches differ from the reference?":
+        return _batches(each["printed"])
     pattern, form = SAID[each["question"]]
     found = re.search(pattern, each["printed"])
     assert found is not None, f"no answer in {each['printed']}"
     return form.format(*(float(text) for text in found.groups() if text))
 
 
+def _batches(printed: str) -> str:
+    """The batches of alarms, or those with a column that differs."""
+    alarms = re.search(r"alarms at: ([\d, and]+)", printed)
+    found = re.findall(r"(?m)^(\d) \[.", printed) if alarms is None else re.findall(r"\d+", alarms[1])
+    named = re.findall(r"(?m)^(\d) \[(.+)\]$", printed)
+    return "; ".join(f"{k}: {columns}" for k, columns in named).replace("'", "") or ", ".join(found)
+
+
 def main() -> None:
     """Measure, and print or keep what was found."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.tasks", description=__doc__)
-    parser.add_argument("python", help="an interpreter with statsmodels, DoWhy, causal-learn and Bambi")
+    parser.add_argument("python", help="an interpreter with the other packages")
     parser.add_argument("--keep", action="store_true", help="store what was found")
     chosen = parser.parse_args()
     found = measure(chosen.python)
