@@ -126,7 +126,7 @@ MODELS = {
     ),
     "function on the host returns None in places": (
         lambda: evaluated(ep.Density(lambda z: None if float(z) > 1 else 0.0, N(), name="d"), [np.array([0.0, 2.0])]),
-        "the function of d returned None for one value of each argument; expected numbers",
+        "the function of d returned None for one value of each argument, when called with 2.; expected numbers",
     ),
     "function returns text": (
         lambda: ep.infer(G(ep.Density(lambda z: str(float(z)), N()))),
