@@ -123,4 +123,4 @@ def _permuted(pooled: np.ndarray, size: int, few: int, number: int, generator: n
         variance += np.where(squares > 1e-12 * whole[1], squares, 0.0) / (rows * (rows - 1))
     by = sums[:, 0] / n - (whole[0] - sums[:, 0]) / m
     error = np.sqrt(variance)
-    return np.divide(by, error, out=np.copysign(np.inf, by) * (by != 0), where=error > 0)
+    return np.divide(by, error, out=np.where(by == 0, 0.0, np.copysign(np.inf, by)), where=error > 0)
