@@ -230,7 +230,7 @@ def _judged(question: str, monitor: Any, watched: Watched) -> str:
         return f"{question} There is no new batch after {watched.batches[-1]['batch']}."
     if named:
         found = in_few_words([f"{each['batch']} (p = {_pvalue(each):.2g})" for each in evident], 5)
-        besides = f" Evidence of drift, but no alarm, at {found}." if evident else ""
+        besides = f" Small p-values, but no alarm, at {found}." if evident else ""
         return f"{question} No: alarm at {in_few_words(named, 5)}.{besides}"
     seen = f"{len(watched.new)} batch{'es' * (len(watched.new) != 1)}"
     if monitor.lasting:
@@ -241,8 +241,8 @@ def _judged(question: str, monitor: Any, watched: Watched) -> str:
     most = max(watched.new, key=_evidence)
     if _evidence(most) > monitor.limit / 2 or evident:
         found = f"{_evidence(most):.2f}, of {monitor.limit:.2f} for an alarm (p = {_pvalue(most):.3g})"
-        return f"{question} No alarm in {seen} (exit code 0), but evidence of drift at {most['batch']}: {found}."
-    return f"{question} No evidence of drift in {seen}."
+        return f"{question} No alarm in {seen} (exit code 0). Closest to one is {most['batch']}, with evidence {found}."
+    return f"{question} No alarm in {seen}."
 
 
 def _evidence(batch: dict[str, Any]) -> float:

@@ -30,6 +30,7 @@ PLAIN, WHOLE = re.compile(r"[0-9eE+\-.\s]*"), re.compile(r"[0-9+\-\s]*")
 GROUPED = re.compile(r"[-+]?\d{1,3}((,\d{3})+\.\d+|(\.\d{3})+,\d+)", re.ASCII)
 # Of more words in a column of numbers, only the first is named.
 MOST_ODD = 5
+HEXADECIMAL = re.compile(r"[0-9a-f]{8,}|[0-9A-F]{8,}")
 NAMES = re.compile(r"^[ \t]*[-+]?(0\d+|\d{20,})[ \t]*$", re.ASCII | re.MULTILINE)
 
 
@@ -157,6 +158,8 @@ class Cells:
                 inferred.append(name)
                 whole = replace(self, decimal=",")
                 return _whole([whole.read(part.tolist(), False) if holds_text(part) else part for part in parts])
+        if len(texts) == len(parts) and _are_hexadecimal(words):
+            return np.concatenate(parts)
         marked = self.decimal is None and not self.commas and any(has_comma([word]) for word in words)
         _refuse_mixture(parts, where, name, replace(self, decimal=",") if marked else self)
         grouped = next(filter(GROUPED.fullmatch, words), None)
@@ -166,6 +169,12 @@ class Cells:
                 f"thousands={_separator(grouped)!r}, or, for text, labels=[{name!r}]."
             )
         return np.concatenate([part if holds_text(part) else np.full(len(part), "") for part in parts])
+
+
+def _are_hexadecimal(words: Sequence[str]) -> bool:
+    """Whether words are ids of hexadecimal digits, of which a few such as 236418490e095734 read as numbers."""
+    alike = len({len(word) for word in words}) == 1
+    return alike and all(map(HEXADECIMAL.fullmatch, words)) and 2 * sum(map(reads_as_number, words)) < len(words)
 
 
 def absent_in(values: np.ndarray) -> np.ndarray:

@@ -100,7 +100,7 @@ def test_overrides_say_what_numbers_and_times_are():
         ),
         ({"a": [1.5]}, {"a": ["1,5"]}, r"y\['a'\] looks like numbers with a comma.*decimal=','"),
         ({"a": [True]}, {"a": ["True"]}, r"x\['a'\] holds truth values.*y\['a'\] holds true and false as text"),
-        ({"a": [True]}, {"a": [1]}, r"holds truth values, such as True, and y\['a'\] holds numbers"),
+        ({"a": [True]}, {"a": [2]}, r"holds truth values, such as True, and y\['a'\] holds numbers"),
         ({"a": pd.to_datetime(DAYS)}, {"a": DAYS}, r"holds times, such as 2026-01-01.*looks like dates.*to_datetime"),
         ({"a": pd.to_datetime(DAYS)}, {"a": [1.0]}, "holds times"),
         ({"a": pd.Categorical([1, 2])}, {"a": [1, 2]}, r"x\['a'\] holds labels, such as '1'.*kinds={'a': 'label'}"),

@@ -89,6 +89,17 @@ def test_numbers_become_groups_if_one_says_so():
     assert "4-sample test" in mm.test("harvest ~ plot", FARM, kinds={"plot": "label"}, **FEW).method
 
 
+def test_two_numbers_are_two_groups_unless_they_are_declared_numbers():
+    """`harvest ~ treated`, with treated as 0 or 1, was a question of independence without differences or intervals."""
+    table = {"harvest": FARM["harvest"].to_numpy(), "treated": (FARM["new seed"] == "yes").to_numpy(float)}
+    found = mm.test("harvest ~ treated", table, **FEW)
+    assert found.pvalue == mm.two_sample_test(table, by="treated", **FEW).pvalue
+    assert found.why[0].startswith("two_sample_test, because 'treated' holds 2 numbers")
+    assert found.differences[0].column == "harvest"
+    assert "independence" in mm.test("harvest ~ treated", table, kinds={"treated": "number"}, **FEW).method
+    assert mm.test("treated ~ harvest", table, **FEW).pvalue == found.pvalue
+
+
 def test_text_and_rare_labels_are_no_groups():
     assert "independence" in mm.test("sun ~ name", FARM, **FEW).method
 

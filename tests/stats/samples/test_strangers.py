@@ -58,7 +58,7 @@ def test_a_column_that_never_varied_and_changes_is_noted():
     assert same.notes == ()
     assert not monitor.schema["k"].odd(np.array([1.0, np.nan]), "k")  # what is missing is no other value
     changed = monitor.step({"x": rng.normal(size=25), "k": np.full(25, 2.0)})
-    assert changed.notes == ("batch['k'] was always 1 before, and has 25 other values now, such as 2.",)
+    assert changed.notes == ("batch['k'] was always 1 before, and differs in 25 rows now, such as 2.",)
 
 
 @pytest.mark.slow

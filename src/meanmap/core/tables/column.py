@@ -128,6 +128,8 @@ class Column:
             raise one_zone(*((where, "the table before") if zoned else ("the table before", where)))
         read = _read(called, values, argument)
         read = read if told is None else as_kind(read, told, where)
+        if self.kind == "boolean" and family_of(read) == "number" and np.isin(read, (0, 1)).all():
+            read = read == 1
         block = read.ndim > 1 and told is None
         if family_of(read) != FAMILIES[self.kind] or block != (self.kind == "vector"):
             if _of_nothing(read):
@@ -172,8 +174,8 @@ class Column:
             return ""
         numbers = seconds(values)
         if self.low == self.high and (other := (numbers != self.low) & ~np.isnan(numbers)).any():
-            count = counted(int(other.sum()), "other value")
-            return f"{where} was always {self.low:g} before, and has {count} now, such as {numbers[other][0]:g}."
+            rows = counted(int(other.sum()), "row")
+            return f"{where} was always {self.low:g} before, and differs in {rows} now, such as {numbers[other][0]:g}."
         reach = far * (self.high - self.low)
         outside = (numbers < self.low - reach) | (numbers > self.high + reach)
         if not (reach > 0 and outside.any()):

@@ -68,9 +68,10 @@ def test(
     Parameters
     ----------
     question : str
-        "a ~ b": are a and b dependent? With labels on one side: do the groups differ? "a + b ~ c" has several columns
-        on one side, "a ~ b | c, d" asks about a and b given c and d, and a dot stands for all other columns but those
-        that `two_sample_test` leaves out, such as ids: ". ~ group". Put names with spaces or operators into backticks.
+        "a ~ b": are a and b dependent? With labels, or two numbers such as 0 and 1, on one side: do the groups differ?
+        "a + b ~ c" has several columns on one side, "a ~ b | c, d" asks about a and b given c and d, and a dot stands
+        for all other columns but those that `two_sample_test` leaves out, such as ids: ". ~ group". Put names with
+        spaces or operators into backticks.
     data : table
         A DataFrame, or a mapping of columns. From Parquet files, lazy frames and Dask frames, the columns that the
         question names are read into memory.
@@ -86,11 +87,11 @@ def test(
 
     Notes
     -----
-    If one side is one column of 2 to 100 labels with at least 5 rows each, `two_sample_test` or `k_sample_test`
-    compares the other side between them; otherwise `independence_test` is used. Columns after | with 6 or more rows per
-    distinct value, on average, form strata, within which these tests are exact (they detect effects that have the same
-    direction in most strata). Otherwise `conditional_independence_test` is used, which relies on regressions; numbers
-    with repeated values enter these both as numbers and as labels.
+    If one side is one column of 2 to 100 labels, or of two numbers, with at least 5 rows each, `two_sample_test` or
+    `k_sample_test` compares the other side between them; otherwise `independence_test` is used. Columns after | with 6
+    or more rows per distinct value, on average, form strata, within which these tests are exact (they detect effects
+    that have the same direction in most strata). Otherwise `conditional_independence_test` is used, which relies on
+    regressions; numbers with repeated values enter these both as numbers and as labels.
 
     Examples
     --------
@@ -176,11 +177,15 @@ def _plan(
         strata, given = [*strata, *given], []
     if given:
         return _conditional(asked, columns, strata, clusters, told, is_label)
+    # Two numbers, such as 0 and 1, say which group a row belongs to, unless they are declared numbers.
+    two = {str(each.name): each.distinct == 2 and str(each.name) not in told for each in schema.columns}
+    groups = {name: is_label[name] or two[name] for name in is_label}
     for one, other in ((asked.right, asked.left), (asked.left, asked.right)):
-        number = _groups(columns[one[0]]) if len(one) == 1 and is_label[one[0]] else 0
-        if number and not (one == asked.left and all(is_label[name] for name in asked.right)):
+        number = _groups(columns[one[0]]) if len(one) == 1 and groups[one[0]] else 0
+        if number and not (one == asked.left and all(groups[name] for name in asked.right)):
             used = {each: columns[each] for each in (*other, one[0], *apart, *asked.given)}
-            return _compared(used, one[0], other, number, strata, clusters, told)
+            what = "labels" if is_label[one[0]] else "numbers"
+            return _compared(used, one[0], other, number, strata, clusters, told, what)
     numbers = [column for column in schema.columns if column.kind == "count" and column.distinct <= 10]
     why.append(f"independence_test, because neither side is one column of groups: are {_listed(asked.left)} and "
                f"{_listed(asked.right)} dependent?")  # fmt: skip
@@ -219,10 +224,11 @@ def _compared(
     strata: Sequence[str],
     clusters: object,
     kinds: Mapping[str, Any],
+    what: str,
 ) -> Plan:
-    """A test of the groups of one column."""
+    """A test of the groups of one column, of labels or of two numbers."""
     name, compare = ("two_sample_test", two_sample_test) if number == 2 else ("k_sample_test", k_sample_test)
-    why = f"{name}, because {by!r} holds {number} labels: do their rows differ in {_listed(others)}?"
+    why = f"{name}, because {by!r} holds {number} {what}: do their rows differ in {_listed(others)}?"
     fixed: dict[str, Any] = {"by": by, "kinds": kinds or None, "within": list(strata) or None, "clusters": clusters}
     return Plan(
         f"Do the rows of each {by} come from the same distribution of {', '.join(others)}?",
