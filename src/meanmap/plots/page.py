@@ -206,7 +206,7 @@ def _plain_table(rows: Sequence[Sequence[str]]) -> str:
 
 
 def _table(rows: Sequence[Sequence[str]], title: str) -> str:
-    marks = [' class="number"' if all(map(_is_number, column)) else "" for column in zip(*rows[1:], strict=True)]
+    marks = [_mark(column) for column in zip(*rows[1:], strict=True)]
     head = "".join(f'<th scope="col"{mark}>{html.escape(cell)}</th>' for cell, mark in zip(rows[0], marks, strict=True))
     body = "".join(
         f'<tr><th scope="row"{marks[0]}>{html.escape(first)}</th>'
@@ -221,6 +221,13 @@ def _table(rows: Sequence[Sequence[str]], title: str) -> str:
         f'<div class="scroll" role="region" aria-label="{what}" tabindex="0">\n'
         f"<table{sorts}><thead><tr>{head}</tr></thead>\n<tbody>{body}</tbody></table></div>"
     )
+
+
+def _mark(column: Sequence[str]) -> str:
+    """The class of a column of numbers, or of bars, that do not break."""
+    if all(map(_is_number, column)):
+        return ' class="number"'
+    return ' class="bars"' if all("▁" <= character <= "█" for cell in column for character in cell) else ""
 
 
 def _is_number(cell: str) -> bool:

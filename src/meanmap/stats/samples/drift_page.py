@@ -47,7 +47,11 @@ def _answer(monitor: Any) -> str:
     if not number:
         return "There is no batch yet."
     seen = f"{number} batch{'es' * (number > 1)}; the latest p-value is {monitor.pvalues[-1]:.3g}."
-    return f"No alarm in {seen}" if not len(monitor.alarms) else f"Alarm at batch {_alarms(monitor)}, of {seen}"
+    if not len(monitor.alarms):
+        return f"No alarm in {seen}"
+    said = monitor.lasting.said(monitor.labels) if monitor.lasting else ""
+    lasts = f" {said[:1].upper()}{said[1:]}." if said else ""
+    return f"Alarm at batch {_alarms(monitor)}, of {seen}{lasts}"
 
 
 def _alarms(monitor: Any) -> str:
