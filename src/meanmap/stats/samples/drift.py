@@ -166,8 +166,9 @@ class DriftMonitor(Paged):
     have not reached. Given the reference, p-values are then independent and conservative as long as batches stay within
     the margin and their means are approximately normal.
 
-    A step costs O(n_permutations · b · r) for r features, at most 1280 by default, and O(n r) to copy the pool of n ≤
-    20,000 points. From a longer batch b = 20,000 rows are drawn at random; means and shares are of all.
+    A step costs O(n_permutations · b · r) for r features, at most 1792 by default and four for each column, and O(n r)
+    to copy the pool of n ≤ 20,000 points. From a longer batch b = 20,000 rows are drawn at random; means and shares are
+    of all.
 
     Examples
     --------
