@@ -30,6 +30,7 @@ PLAIN, WHOLE = re.compile(r"[0-9eE+\-.\s]*"), re.compile(r"[0-9+\-\s]*")
 GROUPED = re.compile(r"[-+]?\d{1,3}((,\d{3})+\.\d+|(\.\d{3})+,\d+)", re.ASCII)
 # Of more words in a column of numbers, only the first is named.
 MOST_ODD = 5
+# Ids of hexadecimal digits, a few of which have no letter but one e and read as numbers.
 HEXADECIMAL = re.compile(r"[0-9a-f]{8,}|[0-9A-F]{8,}")
 NAMES = re.compile(r"^[ \t]*[-+]?(0\d+|\d{20,})[ \t]*$", re.ASCII | re.MULTILINE)
 

@@ -114,6 +114,12 @@ def test_columns_of_different_kinds_are_refused(first, second, message):
         Schema.of(first).read(second, "batch")
 
 
+def test_zeros_and_ones_are_read_as_the_truth_values_of_an_earlier_table():
+    """They were refused, with the advice to convert them first."""
+    (read,) = Schema.of({"a": [True, False]}).read({"a": [1, 0, 1]}, "batch").columns.values()
+    assert read.tolist() == [True, False, True]
+
+
 @pytest.mark.parametrize(
     ("call", "error", "message"),
     [
