@@ -121,7 +121,7 @@ def drift(
         _tell_json(question, monitor, watched, columns_found, reading)
     else:
         _tell(question, monitor, watched, columns_found, reading)
-    if any(each["alarm"] for each in watched.new) or (watched.new and monitor.lasting):
+    if any(each["alarm"] for each in watched.new) or (monitor.lasting and monitor.lasting.is_seen(monitor.labels)):
         raise typer.Exit(1)
     if watched.unread:
         raise typer.Exit(2)
@@ -226,18 +226,19 @@ def _answer(question: str, monitor: Any, watched: Watched) -> str:
 def _judged(question: str, monitor: Any, watched: Watched) -> str:
     named = [each["batch"] for each in watched.new if each["alarm"]]
     evident = [each for each in watched.new if not each["alarm"] and len(watched.new) * _pvalue(each) <= LEVEL]
+    lasts = ""
+    if monitor.lasting:
+        said = monitor.lasting.said(monitor.labels, watched.batches[monitor.lasting.since - 1]["batch"])
+        lasts = f" {said[:1].upper()}{said[1:]}."
     if not watched.new:
-        return f"{question} There is no new batch after {watched.batches[-1]['batch']}."
+        return f"{question} There is no new batch after {watched.batches[-1]['batch']}.{lasts}"
     if named:
         found = in_few_words([f"{each['batch']} (p = {_pvalue(each):.2g})" for each in evident], 5)
         besides = f" Small p-values, but no alarm, at {found}." if evident else ""
         return f"{question} No: alarm at {in_few_words(named, 5)}.{besides}"
     seen = f"{len(watched.new)} batch{'es' * (len(watched.new) != 1)}"
     if monitor.lasting:
-        since = watched.batches[monitor.lasting.since - 1]["batch"]
-        return (
-            f"{question} No: the drift since {since} lasts (p = {monitor.lasting.pvalue:.2g} for the latest batches)."
-        )
+        return f"{question} No alarm in {seen}.{lasts}"
     most = max(watched.new, key=_evidence)
     if _evidence(most) > monitor.limit / 2 or evident:
         found = f"{_evidence(most):.2f}, of {monitor.limit:.2f} for an alarm (p = {_pvalue(most):.3g})"

@@ -140,10 +140,10 @@ class DriftMonitor(Paged):
     state. Hence the expected remainder of a run is never longer than a new run, and at most T / run_length runs are
     expected to end in T batches (Barlow & Proschan 1975). Restarts after other alarms do not add to them.
 
-    After an alarm the batches that follow, five at most, are also compared together with the pool before it. While
-    their p-value is at most .05 the drift lasts, which is reported, and no batch joins the pool; it also ends when the
-    latest two each have a p-value above .2. Alarms that follow a
-    false one may then be more frequent than `run_length` says, until it ends.
+    After an alarm the latest three of the batches that follow are also compared together with the pool before it. While
+    their p-value is at most .05 the drift lasts, which is reported; it has ended when that of three batches exceeds .2.
+    Until then no batch joins the pool. Alarms that follow a false one may then be more frequent than `run_length` says.
+    A column that goes on losing values after an alarm is not reported.
 
     All this needs independent rows. Neighbouring readings of a sensor are alike, and so are rows that share a day, a
     shift or a lot: then batches differ by more than chance, and false alarms are far more frequent than `run_length`

@@ -18,11 +18,11 @@ if TYPE_CHECKING:
 
 __all__ = ["Lasting", "after_alarm"]
 
-# The latest batches that are compared together: at most so many, and so many rows.
-MOST_BATCHES, MOST_ROWS = 5, 5000
-# A drift lasts while the p-value of these batches, among so many random subsets, is at most this, unless the latest two
-# each have a larger p-value than the second number.
-LASTS, USUAL, DRAWS = 0.05, 0.2, 199
+# The latest batches that are compared together: so many, and at most so many rows.
+BATCHES, MOST_ROWS = 3, 5000
+# A drift is seen while the p-value of these batches, among so many random subsets, is at most the first number, and has
+# ended when that of all of them exceeds the second.
+SEEN, ENDED, DRAWS = 0.05, 0.2, 199
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -39,12 +39,15 @@ class Lasting(Value):
         Their numbers of rows.
     pvalue : float
         Of these batches together, compared with the pool before the alarm.
+    count : int
+        The number of batches after the alarm.
     """
 
     since: int
     points: Any = None
     sizes: tuple[int, ...] = ()
     pvalue: float = 0.0
+    count: int = 0
 
     def step(self, monitor: "DriftMonitor", points: Points) -> "Lasting":
         """The drift after one more batch."""
@@ -52,21 +55,27 @@ class Lasting(Value):
         points, _ = at_most(MOST_ROWS, points, np.zeros(0, int), seed)
         sizes = [*self.sizes, count(points)]
         together = points if self.points is None else joined(self.points, points)
-        while len(sizes) > MOST_BATCHES or sum(sizes) > MOST_ROWS:
+        while len(sizes) > BATCHES or (sum(sizes) > MOST_ROWS and len(sizes) > 1):
             together = rows(together, slice(sizes.pop(0), None))
         generator = np.random.default_rng(seed)
         both = np.concatenate([monitor.pool, transformed(monitor.features, together)])
         asked = sum(sizes), monitor.mean_squares, DRAWS, generator, scores_of(monitor, together)
         pvalue = rank_of(among_subsets(monitor.features, both, *asked), generator)[0]
-        return replace(self, points=together, sizes=tuple(sizes), pvalue=pvalue)
+        return replace(self, points=together, sizes=tuple(sizes), pvalue=pvalue, count=self.count + 1)
+
+    def is_seen(self, lost: "LostLabels | None") -> bool:
+        """Whether the latest batches differ from the pool, or a label is lost."""
+        return self.pvalue <= SEEN or bool(lost is not None and lost.gone)
 
     def said(self, lost: "LostLabels | None", since: str = "") -> str:
         """What lasts since a batch, by its name if it has one."""
-        which = "the latest batch differs" if len(self.sizes) == 1 else f"the latest {len(self.sizes)} differ"
-        why = f": {which} from the pool before it (p = {self.pvalue:.2g})" if self.sizes else ""
+        since, number = since or f"batch {self.since}", len(self.sizes)
         if lost is not None and lost.gone:
-            why = f": {lost.gone[0]} has not come back"
-        return f"the drift since {since or f'batch {self.since}'} lasts{why}"
+            return f"the drift since {since} lasts: {lost.gone[0]} has not come back"
+        compared = f"p = {self.pvalue:.2g} for {'the latest batch' if number == 1 else f'the latest {number}'}"
+        if self.is_seen(lost):
+            return f"the drift since {since} lasts" + f" ({compared})" * bool(number)
+        return f"the drift since {since} may have ended ({compared}; it has if that exceeds {ENDED} for {BATCHES})"
 
     def note(self, lost: "LostLabels | None") -> str:
         """What lasts, and what to do if it is welcome."""
@@ -85,8 +94,7 @@ def after_alarm(before: "DriftMonitor", after: "DriftMonitor", points: Points) -
     if before.lasting is None:
         return (Lasting(len(after.pvalues)) if after.alarm else None), not after.alarm
     lasting = before.lasting.step(before, points)
-    latest = after.pvalues[max(lasting.since, len(after.pvalues) - 2) :]
-    usual = len(latest) == 2 and bool(np.all(latest > USUAL))
     gone = after.labels is not None and bool(after.labels.gone)
-    ended = (lasting.pvalue > LASTS or usual) and not (after.alarm or gone)
+    enough = lasting.count >= BATCHES
+    ended = enough and lasting.pvalue > ENDED and not (after.alarm or gone)
     return (None, True) if ended else (lasting, False)

@@ -37,7 +37,8 @@ def in_words(monitor: Any) -> str:
 def _line(monitor: Any) -> str:
     latest = f", the latest p-value {monitor.pvalues[-1]:.3g}" if len(monitor.pvalues) else ""
     batches = f"{len(monitor.pvalues)} batch{'es' * (len(monitor.pvalues) != 1)}"
-    lasts = f"; the drift since batch {monitor.lasting.since} lasts" if monitor.lasting else ""
+    seen = monitor.lasting and monitor.lasting.is_seen(monitor.labels)
+    lasts = f"; the drift since batch {monitor.lasting.since} lasts" if seen else ""
     return f"DriftMonitor after {batches}{latest}; alarms at: {_alarms(monitor)}{lasts}"
 
 
