@@ -207,8 +207,8 @@ def test_a_state_goes_on_where_it_stopped(losing, tmp_path):
         assert one == other | {key: pytest.approx(other[key]) for key in ("pvalue", "evidence")}
     assert "3 files were read by an earlier run and skipped" in said["notes"]
     third = run(losing / "reference.csv", *days, "--state", tmp_path / "farm.state")
-    assert third.exit_code == 0  # the alarm was told
-    assert "There is no new batch after day6.csv." in third.stdout
+    assert third.exit_code == 1  # until later batches show that the drift has ended
+    assert "There is no new batch after day6.csv. The drift since day6.csv lasts." in third.stdout
 
 
 def test_a_state_of_another_run_is_refused(losing, tmp_path):
