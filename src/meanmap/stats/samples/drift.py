@@ -178,7 +178,7 @@ class DriftMonitor(Paged):
     >>> for t in range(1, 41):
     ...     monitor = monitor.step(rng.normal(0.0 if t <= 30 else 0.7, 1.0, size=(25, 2)))     # after 30 a shift
     >>> monitor.alarms[0]
-    34
+    32
     """
 
     features: Concatenated
