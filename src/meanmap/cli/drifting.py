@@ -228,8 +228,8 @@ def _judged(question: str, monitor: Any, watched: Watched) -> str:
     evident = [each for each in watched.new if not each["alarm"] and len(watched.new) * _pvalue(each) <= LEVEL]
     lasts = ""
     if monitor.lasting:
-        said = monitor.lasting.said(monitor.labels, watched.batches[monitor.lasting.since - 1]["batch"])
-        lasts = f" {said[:1].upper()}{said[1:]}."
+        since = watched.batches[monitor.lasting.since - 1]["batch"]
+        lasts = f" {monitor.lasting.sentence(monitor.labels, since)}"
     if not watched.new:
         return f"{question} There is no new batch after {watched.batches[-1]['batch']}.{lasts}"
     if named:

@@ -15,7 +15,7 @@ from meanmap.ep.inference.definitions import Equations, NotMeasured, definitions
 from meanmap.ep.variables import Variable
 from meanmap.families import MultivariateNormal, Normal
 
-__all__ = ["Beliefs", "Block", "NotMeasured", "System", "computed_by", "diagonal"]
+__all__ = ["Beliefs", "Block", "NotMeasured", "Sent", "System", "computed_by", "diagonal"]
 
 # Up to this many unknowns the joint covariance is a dense matrix; beyond, only some of its entries are computed.
 _DENSE, _MOST, _ENTRIES, _SOLVED = 1500, 30_000, 3_000_000, 64
@@ -23,6 +23,7 @@ _DENSE, _MOST, _ENTRIES, _SOLVED = 1500, 30_000, 3_000_000, 64
 _ROWS = 4096
 
 Beliefs = dict[str, Any]
+Sent = dict[str, tuple[Any, ...]]
 
 
 class System(NamedTuple):

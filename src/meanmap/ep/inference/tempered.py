@@ -12,7 +12,7 @@ from meanmap.core.points import bucket, pad
 from meanmap.ep.factor import Factor
 from meanmap.ep.factors.blackbox import BlackBoxFactor
 from meanmap.ep.factors.conjugate import Bernoulli as Outcome
-from meanmap.ep.inference.block import Beliefs
+from meanmap.ep.inference.block import Beliefs, Sent
 from meanmap.ep.inference.exact import LABELS, weighed
 from meanmap.ep.lines import as_nodes, log_message, to_nodes
 from meanmap.ep.sweeps.plan import Plan, State, fetched
@@ -30,8 +30,6 @@ _WORTH, _STAGES = 0.5, 60
 # Mass so many standard deviations from the mean of a belief is elsewhere. A larger share than this in both runs is
 # worth a note, and so are standard deviations that differ by this factor in both.
 _FAR, _SHARE, _TIMES = 4.0, 0.02, 1.5
-
-Sent = dict[str, tuple[Any, ...]]
 
 
 def by_draws(

@@ -9,7 +9,7 @@ from scipy.special import gammaln
 
 from meanmap.ep.factor import Factor
 from meanmap.ep.factors.gaussian import Dot
-from meanmap.ep.inference.block import Beliefs, Block, NotMeasured
+from meanmap.ep.inference.block import Beliefs, Block, NotMeasured, Sent
 from meanmap.ep.inference.exact import Exact, evaluable
 from meanmap.ep.linear.disagreements import apart
 from meanmap.ep.linear.weights import Weighted
@@ -38,8 +38,6 @@ _NAMED = 5
 # At most this many numbers are exchanged to find other modes, which are at least this far away, in standard deviations;
 # one is worth a note from this share of the mass, and where the log density between both is lower by this.
 _EXCHANGED, _AWAY, _SHARE, _DIP = 6, 6.0, 0.01, 2.0
-
-Sent = dict[str, tuple[Any, ...]]
 
 
 def weighted_notes(

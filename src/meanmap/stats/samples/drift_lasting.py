@@ -77,6 +77,11 @@ class Lasting(Value):
             return f"the drift since {since} lasts" + f" ({compared})" * bool(number)
         return f"the drift since {since} may have ended ({compared}; it has if that exceeds {ENDED} for {BATCHES})"
 
+    def sentence(self, lost: "LostLabels | None", since: str = "") -> str:
+        """What lasts since a batch, as a sentence."""
+        said = self.said(lost, since)
+        return f"{said[:1].upper()}{said[1:]}."
+
     def note(self, lost: "LostLabels | None") -> str:
         """What lasts, and what to do if it is welcome."""
         return (

@@ -50,8 +50,7 @@ def _answer(monitor: Any) -> str:
     seen = f"{number} batch{'es' * (number > 1)}; the latest p-value is {monitor.pvalues[-1]:.3g}."
     if not len(monitor.alarms):
         return f"No alarm in {seen}"
-    said = monitor.lasting.said(monitor.labels) if monitor.lasting else ""
-    lasts = f" {said[:1].upper()}{said[1:]}." if said else ""
+    lasts = f" {monitor.lasting.sentence(monitor.labels)}" if monitor.lasting else ""
     return f"Alarm at batch {_alarms(monitor)}, of {seen}{lasts}"
 
 

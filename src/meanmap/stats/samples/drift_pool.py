@@ -65,8 +65,10 @@ def ranked(
 
 def scores_of(monitor: Any, points: Points) -> Scores | None:
     """The scores of single columns for pool and batch together, if columns are compared."""
+    if not monitor.widths:
+        return None
     domain, together = monitor.features.members[0].kernel.domain, joined(monitor.points, points)
-    return Scores.of(domain, together, tuple(monitor.widths), monitor.widths) if monitor.widths else None
+    return Scores.of(domain, together, tuple(monitor.widths), monitor.widths)
 
 
 def rank_of(found: Permuted, generator: np.random.Generator) -> tuple[float, bool]:
