@@ -2,8 +2,8 @@
 
 Fifty-two models (benchmarks/effect_models.py), two of which have no answer. The arguments are the rows of a table, the
 tables of a model, and methods, all unless given (`"effect;least squares"`: forests take fifty times as long); `--keep`
-puts what is found in place of what is stored for the documentation. Beside ours least squares with the right adjustment
-(main effects, errors by White 1980), and doubly robust forests (Chernozhukov et al. 2018).
+puts what these methods found in place of what is stored for the documentation. Beside ours least squares with the right
+adjustment (main effects, errors by White 1980), and doubly robust forests (Chernozhukov et al. 2018).
 """
 
 import json
@@ -88,15 +88,16 @@ def compared(model: Model, rows: int, tables: int, methods: Collection[str] = tu
     truth, found = model.truth(), {name: [] for name in METHODS}
     for k in range(tables):
         table = model.table(np.random.default_rng([SEED, rows, MODELS.index(model), k]), rows)
-        try:
-            found["effect"].append(ours(model, table))
-        except InputError as refusal:
-            print(f"{model.name}, {rows} rows, table {k}: {refusal}", file=sys.stderr)
-        for name in set(methods) & set(METHODS) - {"effect"} if model.identified else ():
-            answer = METHODS[name](model, table)
+        for name in (name for name in METHODS if name in methods and (name == "effect" or model.identified)):
+            try:
+                answer = METHODS[name](model, table)
+            except InputError as refusal:
+                print(f"{model.name}, {rows} rows, table {k}: {refusal}", file=sys.stderr)
+                continue
             found[name] += [] if answer is None else [answer]
-    judged = {name: _judged(each, truth) for name, each in found.items() if each}
-    return {"truth": round(truth, 4), "tables": tables, "refused": tables - len(found["effect"]), **judged}
+    judged: Found = {name: _judged(each, truth) for name, each in found.items() if each}
+    asked = {"tables": tables, "refused": tables - len(found["effect"])} if "effect" in methods else {}
+    return {"truth": round(truth, 4), **asked, **judged}
 
 
 def _judged(answers: list[Answer], truth: float) -> list[float]:

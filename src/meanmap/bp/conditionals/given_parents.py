@@ -7,6 +7,7 @@ import numpy as np
 from scipy.special import log_ndtr, logsumexp
 
 from meanmap.bp.beliefs.gain import clearly_better
+from meanmap.bp.conditionals.normal_part import NormalPart
 from meanmap.bp.conditionals.row_weights import LeafWeights
 from meanmap.bp.conditionals.scales import Scales
 from meanmap.bp.conditionals.transformations import MOST_GAIN
@@ -33,7 +34,7 @@ ROWS_AT_ONCE = 1000
 STEPS = 60
 # This many widths beyond all residuals a normal density is practically zero.
 FARTHEST = 40
-# The number of held-out rows that decide whether a forest is used.
+# The number of held-out rows that decide whether a forest is used, and the share of the normal part.
 JUDGES = 1000
 
 
@@ -58,6 +59,8 @@ class GivenParents:
         Rows with parents like these; None if residuals of all rows are as good.
     width : float
         By which residuals are smoothed to a density.
+    normal : NormalPart
+        The rest of that density.
     rows : int
         Of how many rows the line is.
     low, high : array (q,)
@@ -69,6 +72,7 @@ class GivenParents:
     scales: Scales | None
     forest: LeafWeights | None
     width: float
+    normal: NormalPart
     rows: int
     low: np.ndarray
     high: np.ndarray
@@ -85,10 +89,9 @@ class GivenParents:
                 scales = Scales.fit(added, left[:, 0])
                 left = left if scales is None else left / scales(rows[chosen])[:, None]
             forest = LeafWeights(*Trees.fit(rows[chosen], np.abs(left), TREES, LEAST_IN_LEAF, 0, 1.0))
-        width = float(diffusion_widths(left)[0])
-        if forest is not None and not _worth_it(left[:, 0], forest, width):
-            forest = None
-        return cls(left[:, 0], regression, scales, forest, width, len(rows), rows.min(axis=0), rows.max(axis=0))
+        residuals, width = left[:, 0], float(diffusion_widths(left)[0])
+        forest, normal = _of_residuals(residuals, forest, width)
+        return cls(residuals, regression, scales, forest, width, normal, len(rows), rows.min(axis=0), rows.max(axis=0))
 
     def ends(self, column: int) -> tuple[float, float]:
         """The observed range of a number that represents a parent."""
@@ -121,7 +124,8 @@ class GivenParents:
         sizes = self.sizes(rows)
         gaps = (value[:, 0] - self.means(rows)) / sizes
         log_sums = [self._log_sums(rows[part], gaps[part]) for part in slices(len(rows), ROWS_AT_ONCE)]
-        return np.concatenate(log_sums) - np.log(np.sqrt(2 * np.pi) * self.width * sizes)
+        logs = np.concatenate(log_sums) - np.log(np.sqrt(2 * np.pi) * self.width)
+        return self.normal.log_density(gaps, logs) - np.log(sizes)
 
     def _log_sums(self, rows: np.ndarray, gaps: np.ndarray) -> np.ndarray:
         """log Σᵢ wᵢ exp(−(gap − vᵢ)² / 2 width²), (m,)."""
@@ -177,7 +181,7 @@ class GivenParents:
             values, shares = values[weights.indices], weights.data
         away = (gap - values) / self.width
         below, above = (np.asarray(logsumexp(log_ndtr(side), b=shares)) for side in (away, -away))
-        return float(below - above)
+        return self.normal.log_odds(float(gap), float(below), float(above))
 
 
 def _regression(rows: np.ndarray, values: np.ndarray, apart: Regressor) -> tuple[Regression, np.ndarray]:
@@ -202,9 +206,11 @@ def _each_in_turn(many: int, size: int, random: np.random.Generator) -> np.ndarr
     return np.concatenate([*rounds, random.choice(many, size % many, replace=False)])
 
 
-def _worth_it(residuals: np.ndarray, forest: LeafWeights, width: float) -> bool:
-    """Whether some residuals are more probable by two standard errors under the others weighted by a forest than under
-    all others alike. In single precision: millions of exponentials serve one decision.
+def _of_residuals(
+    residuals: np.ndarray, forest: LeafWeights | None, width: float
+) -> tuple[LeafWeights | None, NormalPart]:
+    """A forest, if some residuals are more probable by two standard errors under the others weighted by it than under
+    all others alike; and the normal part beside these. In single precision: millions of exponentials serve a decision.
     """
     some = spread_rows(len(residuals), JUDGES)
     places = (residuals / width).astype(np.float32)
@@ -212,12 +218,21 @@ def _worth_it(residuals: np.ndarray, forest: LeafWeights, width: float) -> bool:
     np.square(kernel, out=kernel)
     kernel *= np.float32(-0.5)
     kernel[some, np.arange(len(some))] = -np.inf
-    kernel -= kernel.max(axis=0)
+    top = kernel.max(axis=0)
+    kernel -= top
     np.exp(kernel, out=kernel)
-    found = forest.means_without(some, kernel), kernel.mean(axis=0, dtype=float)
-    each = [np.log(np.maximum(part, np.finfo(float).tiny)) for part in found]
-    gain = np.clip(each[0] - each[1], -MOST_GAIN, MOST_GAIN)
-    return bool(clearly_better(gain))
+
+    def logs(shares: np.ndarray) -> np.ndarray:
+        return np.log(np.maximum(shares, np.finfo(float).tiny))
+
+    alike = logs(kernel.sum(axis=0, dtype=float) / max(len(residuals) - 1, 1))
+    if forest is not None:
+        weighted = logs(forest.means_without(some, kernel))
+        if clearly_better(np.clip(weighted - alike, -MOST_GAIN, MOST_GAIN)):
+            alike = weighted
+        else:
+            forest = None
+    return forest, NormalPart.of(residuals, some, alike + top - np.log(np.sqrt(2 * np.pi) * width))
 
 
 def apart(rows: np.ndarray) -> Kernel:
