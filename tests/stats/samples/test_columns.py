@@ -6,6 +6,7 @@ import pytest
 import scipy.stats
 
 import meanmap as mm
+from meanmap.core.door import Door
 from meanmap.stats.collections import together
 from meanmap.stats.permutations import Permuted, assignments
 from meanmap.stats.samples import feature_statistics, k_sample, rank_features, scores
@@ -176,6 +177,80 @@ def test_scores_of_rows_are_those_of_ranks():
     wide = np.random.default_rng(0).normal(size=(50, 200))
     assert rank_features.RankFeatures.of(mm.kernels.RBF(1.0), wide).size == 401
     assert rank_features.RankFeatures.of(mm.kernels.RBF(1.0), np.tile(wide, 2)) is None
+
+
+def users(rng, n, lift=0.0):
+    """A table of labels and numbers with two arms, and a rare event that is more frequent in one of them."""
+    second = rng.random(n) < 0.5
+    event = rng.random(n) < np.where(second, 0.08 + lift, 0.08)
+    table = {
+        "revenue": np.where(event, rng.lognormal(3, 1.4, n), 0),
+        "event": event.astype(int),
+        "visits": rng.geometric(0.3, n),
+        "age": rng.gamma(9, 4, n),
+        "device": rng.choice(["ios", "android", "web"], n, p=[0.3, 0.4, 0.3]),
+        "country": rng.choice(["DE", "FR", "US", "MT"], n, p=[0.4, 0.3, 0.299, 0.001]),
+    }
+    table = pd.DataFrame(table)
+    return table[~second], table[second]
+
+
+def test_a_rare_event_is_seen_in_many_rows_of_labels_and_numbers(tmp_path):
+    """More than 20,000 rows; a z test of the event alone has a p-value of 2e-8 or so. Files give the same p-value."""
+    x, y = users(np.random.default_rng(14), 24_000, 0.02)
+    result = mm.two_sample_test(x, y, n_permutations=199, rng=0)
+    assert "ranks in each of 6 columns" in result.method
+    assert result.pvalue == pytest.approx(1 / 200)
+    assert mm.two_sample_test(x, y, result.kernel, n_permutations=199, rng=0).pvalue > 0.05
+    assert mm.k_sample_test([x, y], n_permutations=199, rng=0).pvalue == pytest.approx(1 / 200)
+    plan = mm.stats.plan("two samples", x, y, rng=0)
+    mm.save(plan, tmp_path / "plan")
+    plan = mm.load(tmp_path / "plan")
+    states = plan.state(x[5000:]).merge(plan.state(x[:5000])), plan.state(y)
+    assert plan.result(*states, n_permutations=199).statistic == result.statistic
+
+
+def test_a_label_that_changes_is_seen_in_many_rows():
+    """No column has numbers."""
+    rng = np.random.default_rng(15)
+    first = {f"c{j}": rng.choice(["a", "b", "c"], 10_500) for j in range(6)}
+    second = {**{f"c{j}": rng.choice(["a", "b", "c"], 10_500) for j in range(6)}}
+    second["c2"] = rng.choice(["a", "b", "c"], 10_500, p=[0.37, 0.33, 0.3])
+    assert mm.two_sample_test(first, second, n_permutations=199, rng=0).pvalue == pytest.approx(1 / 200)
+
+
+def test_scores_of_labels_are_those_of_small_tables():
+    rng = np.random.default_rng(16)
+    table = pd.concat(users(rng, 3000))
+    kernel = mm.kernels.OnColumns(mm.kernels.RBF(1.0), ["revenue", "event", "visits", "age"])
+    kernel = kernel * mm.kernels.OnColumns(mm.kernels.Hamming(1.0), ["device", "country"])
+    with Door() as door:
+        points = kernel.domain.read(table, "table", door)
+    found, expected = rank_features.RankFeatures.of(kernel, points), Scores.of(kernel.domain, points)
+    mine = found(table)
+    assert np.abs(mine).max() <= 1
+    np.testing.assert_allclose(np.exp(found.shares).sum(), 1)
+    for label in expected.matrix[:, expected.columns >= 4].T:
+        assert np.abs(np.corrcoef(mine.T, label)[-1, :-1]).max() == pytest.approx(1, abs=1e-6)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("second", [0.5, 0.01])
+def test_level_of_the_limit_with_columns_of_labels_alone(second):
+    """Also if one sample is small, and forty labels are rare."""
+    rejected = 0
+    for t in range(400):
+        rng = np.random.default_rng([17, t])
+        shares = np.r_[np.full(40, 0.002), 0.42, 0.5]
+        n = 6000
+        table = pd.DataFrame({f"c{j}": rng.choice(len(shares), n, p=shares).astype(str) for j in range(3)})
+        table["event"], table["cost"] = (rng.random(n) < 0.01).astype(int), rng.lognormal(0, 1, n)
+        in_second = rng.random(n) < second
+        parts = table[~in_second], table[in_second]
+        settings = {"statistic": "features", "null": "spectral", "n_permutations": 199}
+        rejected += mm.two_sample_test(*parts, **settings, rng=t).reject(0.05)
+    low, high = scipy.stats.binom.interval(0.99, 400, 0.05)
+    assert low <= rejected <= high, rejected
 
 
 @pytest.mark.slow

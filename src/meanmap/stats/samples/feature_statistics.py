@@ -123,7 +123,7 @@ def feature_map(
     number = FEWER_LANDMARKS[len(samples.kernels) > 1]
     features = landmark_features(samples.kernels, samples.pooled, number, generator, door, dtype)
     if columns and samples.by_columns:
-        features = with_columns(features, samples.pooled)
+        features = with_columns(features, samples)
     sample = rows(samples.pooled, slice(None, None, -(-count(samples.pooled) // FOR_GRID)))
     return FeatureMap.of(features, sample, dtype, correlated=correlated)
 
@@ -164,7 +164,8 @@ def gaussian_limit(
     result, _ = fused(found, norms, np.sqrt(smaller * (smaller - 1.0)))
     if ranks is not None:
         part = slice(sum(sizes), None)
-        result = ranks.judged(result, (differences[part] ** 2 / standardising(covariance, part)[:, None]).T)
+        squares = (differences[part] ** 2 / standardising(covariance, part)[:, None]).T
+        result = ranks.judged(result, squares, smaller)
     law = Null("weighted chi-squares", result.values[1:], exact=False, rounding=result.rounding)
     return Outcome(float(result.values[0]), law)
 

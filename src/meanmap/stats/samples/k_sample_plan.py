@@ -119,7 +119,8 @@ class KSamplePlan(SamplesPlan):
         if ranks is not None:
             part = slice(start, None)
             squares = np.vstack([np.sum(data[:, part] ** 2, axis=0), np.sum(draws[..., part] ** 2, axis=0)])
-            result = ranks.judged(result, squares / standardising(within, part))
+            smallest = min(group.n for group in groups)
+            result = ranks.judged(result, squares / standardising(within, part), smallest)
         law = Null("weighted chi-squares", result.values[1:], exact=False, rounding=result.rounding)
         return float(result.values[0]), law
 

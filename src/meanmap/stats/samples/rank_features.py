@@ -1,21 +1,27 @@
-"""Rank scores of columns as features of a row, with ranks from the quantiles of a sample, for tests of many rows."""
+"""Scores of single columns as features of a row, for tests of many rows: ranks by quantiles of a sample, and labels."""
 
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from types import ModuleType
 from typing import Any
 
+import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
 from jax.scipy.special import ndtri
 from scipy.special import ndtri as host_ndtri
 
-from meanmap.core.points import in_columns
+from meanmap.core.held import holds_floats
+from meanmap.core.labels import are_codes, as_whole
+from meanmap.core.points import any_sparse, count, in_columns
 from meanmap.core.types import Array, Points
 from meanmap.features.base import Concatenated, Features
 from meanmap.kernels.base import Kernel, Sum
 from meanmap.stats.permutations import Permuted
-from meanmap.stats.samples.scores import COMMON, OF_NUMBERS, judged, raw_scores
+from meanmap.stats.samples.samples import Samples, columns_of
+from meanmap.stats.samples.scores import COMMON, MOST_LABELS, OF_NUMBERS, judged, raw_scores
+from meanmap.stats.samples.shuffling import Place, leaf_at, places_of_columns
 
 __all__ = ["RankFeatures", "with_columns", "without_columns"]
 
@@ -26,51 +32,92 @@ QUANTILES, MOST_SCORES = 512, 512
 MEASURED, LEAST_SPREAD = 4096, 1e-6
 # Scores are scaled down by this factor, so that the common grid is as fine as for the features of kernels alone.
 SIZE = 1 / 16
+# The mean of a score that few rows carry, such as those of a rare label, is not normal in a small sample. Unless one in
+# twenty rows carries it, it counts if at least this many rows of the smallest sample are expected to.
+OFTEN, LEAST_ROWS = 20.0, 20
+
+# A part of an array of points: positions in nested tuples of arrays, and then the numbers of its columns.
+Part = tuple[tuple[int, ...], tuple[int, ...]]
 
 
 class RankFeatures(Features):
-    """The scores of `Scores` for columns of numbers as functions of a single row, with ranks relative to a sample.
+    """The scores of `Scores` as functions of a single row, with ranks relative to a sample.
 
-    Attributes: `knots` (quantiles of columns and, last, of the norms of rows), `middle` and `deviation` (means and
-    scaled standard deviations of raw scores in the sample), `kept` (the scores that vary there), `shares` (logarithms).
+    Attributes: `knots` (quantiles of columns of numbers and, last, of the norms of rows), `codes` (labels), `middle`
+    and `deviation` (means and scaled standard deviations of raw scores in the sample), `kept` (the scores that vary
+    there), `shares` (logarithms), `tails` (mean fourth powers of standardised scores), `numbers` (where columns of
+    numbers lie), `labels` (where each column of labels lies, and how many of its labels have scores).
     """
 
     kernel: Kernel
     knots: Any
+    codes: Any
     middle: Any
     deviation: Any
     kept: Any
     shares: Any
+    tails: Any
+    numbers: tuple[Part, ...] = eqx.field(static=True)
+    labels: tuple[tuple[Part, int], ...] = eqx.field(static=True)
 
     @classmethod
-    def of(cls, kernel: Kernel, sample: np.ndarray) -> "RankFeatures | None":
+    def of(
+        cls, kernel: Kernel, sample: Points, names: Sequence[str] = (), widths: Mapping[str, int] | None = None
+    ) -> "RankFeatures | None":
         """The features from a sample of rows; None if there are fewer than two columns, or too many."""
-        d = sample.shape[1]
+        if not names and in_columns(sample):
+            names = [str(j) for j in range(sample.shape[1])]
+        places = [each[0] for each in places_of_columns(kernel.domain, sample, names, widths).values()]
+        numbers, labels = tuple(_of_numbers(sample, places)), tuple(_of_labels(sample, places))
+        d, n = sum(len(columns) for _, columns in numbers), count(sample)
         each = len(OF_NUMBERS) if len(OF_NUMBERS) * d < MOST_SCORES else 2
-        if d < 2 or each * d > MOST_SCORES:
+        most = min((MOST_SCORES - each * d) // max(len(labels), 1), MOST_LABELS)
+        if d + len(labels) < 2 or most < 1:
             return None
-        places = (np.arange(QUANTILES) + 0.5) / QUANTILES
-        knots = np.quantile(sample, places, axis=0, method="inverted_cdf").T
-        some = sample[:: -(-len(sample) // MEASURED)]
-        u = np.column_stack([_midranks(np, *pair) for pair in zip(knots, some.T, strict=True)])
-        normal = host_ndtri(u)
-        widths = np.sum(normal**2, axis=1)
-        knots = np.concatenate([knots, np.quantile(widths, places)[None]])
-        width = host_ndtri(_midranks(np, knots[-1], widths))
-        scores = np.column_stack([raw_scores(u, normal, np).reshape(len(u), -1), width])
-        shares = np.append(np.tile((1 - COMMON) / d * np.array(OF_NUMBERS), d), COMMON)
-        middle, deviation = scores.mean(axis=0), scores.std(axis=0)
-        of_column = np.append(np.tile(np.arange(len(OF_NUMBERS)), d), 0)
-        kept = np.flatnonzero((deviation > LEAST_SPREAD) & (of_column < each))
-        return cls(kernel, knots, middle[kept], deviation[kept] / SIZE, kept, np.log(shares[kept]))
+        alike = (1 - COMMON) / (d + len(labels))
+        knots, middle, deviation, tails, shares, kept = (np.zeros(0) for _ in range(6))
+        if numbers:
+            values = _numbers_at(np, sample, numbers)
+            places = (np.arange(QUANTILES) + 0.5) / QUANTILES
+            knots = np.quantile(values, places, axis=0, method="inverted_cdf").T
+            some = values[:: -(-n // MEASURED)]
+            u = np.column_stack([_midranks(np, *pair) for pair in zip(knots, some.T, strict=True)])
+            normal = host_ndtri(u)
+            sizes = np.sum(normal**2, axis=1)
+            knots = np.concatenate([knots, np.quantile(sizes, places)[None]])
+            width = host_ndtri(_midranks(np, knots[-1], sizes))
+            scores = np.column_stack([raw_scores(u, normal, np).reshape(len(u), -1), width])
+            middle, deviation = scores.mean(axis=0), scores.std(axis=0)
+            tails = np.mean((scores - middle) ** 4, axis=0) / np.maximum(deviation, LEAST_SPREAD) ** 4
+            shares = np.append(np.tile(alike * np.array(OF_NUMBERS), d), COMMON)
+            of_column = np.append(np.tile(np.arange(len(OF_NUMBERS)), d), 0)
+            kept = np.where(of_column < each, deviation, 0.0)
+        codes = [_most_frequent(leaf_at(sample, _place(part)), most) for part in labels]
+        for _, often in codes:
+            middle, shares = np.append(middle, often), np.append(shares, np.full(len(often), alike / len(often)))
+            spread = np.sqrt(often * (1 - often))
+            tails = np.append(tails, (1 - 3 * spread**2) / np.maximum(spread, LEAST_SPREAD) ** 2)
+            # A rare label would be far larger than all other features.
+            kept, deviation = np.append(kept, spread), np.append(deviation, np.maximum(spread, SIZE))
+        kept = np.flatnonzero(kept > LEAST_SPREAD)
+        known = np.concatenate([np.zeros((0, 2), np.int32), *(words for words, _ in codes)])
+        by = [array[kept] for array in (middle, deviation / SIZE, np.log(shares), tails)]
+        counted = tuple((part, len(often)) for part, (_, often) in zip(labels, codes, strict=True))
+        return cls(kernel, knots, known, by[0], by[1], kept, by[2], by[3], numbers, counted)
 
     def transform(self, x: Points) -> jax.Array:
         """Scores of rows, (n, r): pure and traceable."""
-        u = _ranks(self.knots[:-1], x)
-        normal = ndtri(u)
-        width = ndtri(_ranks(self.knots[-1:], jnp.sum(normal**2, axis=1, keepdims=True)))
-        raw = jnp.concatenate([raw_scores(u, normal, jnp).reshape(len(u), -1), width], axis=1)
-        return (raw[:, self.kept] - self.middle) / self.deviation
+        parts, start = [], 0
+        if self.numbers:
+            u = _ranks(self.knots[:-1], _numbers_at(jnp, x, self.numbers))
+            normal = ndtri(u)
+            width = ndtri(_ranks(self.knots[-1:], jnp.sum(normal**2, axis=1, keepdims=True)))
+            parts += [raw_scores(u, normal, jnp).reshape(len(u), -1), width]
+        for part, number in self.labels:
+            own = leaf_at(x, _place(part))
+            parts.append(jnp.all(own == self.codes[None, start : start + number], axis=2).astype(self.middle.dtype))
+            start += number
+        return (jnp.concatenate(parts, axis=1)[:, self.kept] - self.middle) / self.deviation
 
     def check(self, points: Points, argument: str) -> None:
         """Check points as the kernel does."""
@@ -80,17 +127,23 @@ class RankFeatures(Features):
         """The number of scores."""
         return len(self.kept)
 
-    def judged(self, kernels: Permuted, squares: np.ndarray) -> Permuted:
-        """Combine the evidence of kernels and of columns; `squares` are those of standardised sums of scores."""
-        found, _, _ = judged(kernels, None, squares, self.shares, lambda part: part, len(self.knots) - 1)
-        return found
+    def judged(self, kernels: Permuted, squares: np.ndarray, smallest: int) -> Permuted:
+        """Combine the evidence of kernels and of columns; `squares` are those of standardised sums of scores, and
+        `smallest` is the number of rows of the smallest sample.
+        """
+        used = (self.tails <= OFTEN) | (self.tails * LEAST_ROWS <= smallest)
+        if not used.any():
+            return kernels
+        number = sum(len(columns) for _, columns in self.numbers) + len(self.labels)
+        return judged(kernels, None, squares[:, used], self.shares[used], lambda part: part, number)[0]
 
 
-def with_columns(features: Concatenated, pooled: Points) -> Concatenated:
-    """Features of kernels followed by those of single columns, for rows of two or more numeric columns."""
-    if not in_columns(pooled):
+def with_columns(features: Concatenated, samples: Samples) -> Concatenated:
+    """Features of kernels followed by those of single columns, for rows of two or more columns of numbers or labels."""
+    if any_sparse(samples.pooled):
         return features
-    ranks = RankFeatures.of(features.members[0].kernel, np.asarray(pooled, float))
+    kernel = features.members[0].kernel
+    ranks = RankFeatures.of(kernel, samples.pooled, columns_of(samples), samples.widths)
     if ranks is None:
         return features
     kernels = (*(member.kernel for member in features.members), ranks.kernel)
@@ -104,6 +157,46 @@ def without_columns(features: object) -> tuple[Any, RankFeatures | None]:
         return features, None
     kernels = tuple(member.kernel for member in members[:-1])
     return Concatenated(Sum(kernels), members[:-1]), members[-1]
+
+
+def _of_numbers(points: Points, places: Sequence[Place]) -> Iterator[Part]:
+    """The columns of numbers of each array."""
+    found: dict[tuple[int, ...], list[int]] = {}
+    for path, part in places:
+        leaf = leaf_at(points, Place(path, None))
+        if leaf.ndim == 2 and holds_floats(leaf):
+            found.setdefault(path, []).extend(range(leaf.shape[1])[part or slice(None)])
+    return ((path, tuple(columns)) for path, columns in found.items())
+
+
+def _of_labels(points: Points, places: Sequence[Place]) -> Iterator[Part]:
+    """Each column of labels."""
+    for path, part in places:
+        leaf = leaf_at(points, Place(path, None))
+        if are_codes(leaf):
+            yield from ((path, (j,)) for j in range(leaf.shape[1])[part or slice(None)])
+
+
+def _place(part: Part) -> Place:
+    """A part whose columns lie side by side, as a place."""
+    path, columns = part
+    return Place(path, slice(columns[0], columns[-1] + 1))
+
+
+def _numbers_at(library: ModuleType, points: Points, numbers: Sequence[Part]) -> Any:
+    """All columns of numbers, (n, d)."""
+    parts = []
+    for path, columns in numbers:
+        leaf = leaf_at(points, Place(path, None))
+        parts.append(leaf if columns == tuple(range(leaf.shape[1])) else leaf[:, np.array(columns)])
+    return parts[0] if len(parts) == 1 else library.concatenate(parts, axis=1)
+
+
+def _most_frequent(codes: np.ndarray, most: int) -> tuple[np.ndarray, np.ndarray]:
+    """The most frequent labels of a column, as codes (k, 2), and their shares (k,)."""
+    _, first, counts = np.unique(as_whole(codes)[:, 0], return_index=True, return_counts=True)
+    often = np.argsort(-counts, kind="stable")[:most]
+    return codes[first[often], 0], counts[often] / len(codes)
 
 
 def _ranks(knots: Any, x: Any) -> Any:

@@ -97,12 +97,12 @@ def two_sample_test(
         into one (MMD-FUSE, Biggs et al. 2023), so that no scale has to be guessed; for labels and mixed tables their
         default kernel. With two columns or more, the ranks in each column and in each pair of columns are compared as
         well, so that a difference in one column of many is detected. With more than 20,000 rows, where the null is the
-        limiting distribution, only the ranks in each column are compared, for 2 to 256 numeric columns. "median" is one
-        RBF kernel at the median distance of the pooled sample, "learned" one whose lengthscale `learn_kernel` finds
-        in the pooled sample without the labels, so that permutations stay exact; it is fused with the default kernels
-        if the statistic allows several. "deep" is a network (Liu et al. 2020) trained on half of the rows of each
-        sample and tested on the others, which keeps the level; for a few hundred numeric rows or more, in memory. A
-        sequence of kernels is fused like the default.
+        limiting distribution, the ranks and labels in each column are compared, for 2 to 256 columns, but not pairs of
+        columns. "median" is one RBF kernel at the median distance of the pooled sample, "learned" one whose
+        lengthscale `learn_kernel` finds in the pooled sample without the labels, so that permutations stay exact; it is
+        fused with the default kernels if the statistic allows several. "deep" is a network (Liu et al. 2020) trained on
+        half of the rows of each sample and tested on the others, which keeps the level; for a few hundred numeric rows
+        or more, in memory. A sequence of kernels is fused like the default.
     scale : bool
         Whether the default, median and learned kernels scale each numeric column by its median distance in the pooled
         sample, so that units do not matter. False keeps the units as they are: for columns that share a unit, such as
