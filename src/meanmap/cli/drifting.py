@@ -121,7 +121,7 @@ def drift(
         _tell_json(question, monitor, watched, columns_found, reading)
     else:
         _tell(question, monitor, watched, columns_found, reading)
-    if any(each["alarm"] for each in watched.new) or (monitor.lasting and monitor.lasting.is_seen(monitor.labels)):
+    if any(each["alarm"] for each in watched.new) or (monitor.lasting and monitor.lasting.is_seen):
         raise typer.Exit(1)
     if watched.unread:
         raise typer.Exit(2)
@@ -229,7 +229,7 @@ def _judged(question: str, monitor: Any, watched: Watched) -> str:
     lasts = ""
     if monitor.lasting:
         since = watched.batches[monitor.lasting.since - 1]["batch"]
-        lasts = f" {monitor.lasting.sentence(monitor.labels, since)}"
+        lasts = f" {monitor.lasting.sentence(since)}"
     if not watched.new:
         return f"{question} There is no new batch after {watched.batches[-1]['batch']}.{lasts}"
     if named:

@@ -80,3 +80,53 @@ def test_the_command_says_so_until_it_ends(tmp_path):
     assert codes[1:5] == [1, 1, 1, 1]
     assert codes[-1] == 0
     assert "lasts" in found[4].output or "alarm" in found[4].output
+
+
+def with_gaps(rng, n, lost=0.02):
+    table = pd.DataFrame(rng.normal(size=(n, 3)), columns=list("abc"))
+    return table.assign(a=table["a"].where(rng.random(n) >= lost), site=rng.choice(["n", "s", "e"], n))
+
+
+def test_missing_values_that_go_on_are_reported_until_they_end():
+    # Alarms came at two to four of the batches, and then nothing was said.
+    for seed in (61, 62):
+        rng = np.random.default_rng(seed)
+        monitor = mm.DriftMonitor.of(with_gaps(rng, 1000), missing="drop", n_permutations=199, rng=0)
+        for _ in range(12):
+            monitor = monitor.step(with_gaps(rng, 100, 0.15))
+            if len(monitor.alarms) and not monitor.alarm:
+                assert monitor.lasting.pvalue <= 0.05
+        assert monitor.lasting.since == monitor.alarms[0] <= 5
+        assert "'a' is missing in 1" in monitor.lasting.sentence()
+        assert " % of the latest 300 rows, " in monitor.lasting.sentence()
+        clean = 0
+        while monitor.lasting is not None and clean < 20:  # one trio in five differs by chance at .2
+            monitor, clean = monitor.step(with_gaps(rng, 100)), clean + 1
+        assert clean < 20
+
+
+def test_a_column_that_stays_empty_is_reported_in_every_batch():
+    rng = np.random.default_rng(63)
+    for other in (0.0, 1.0):  # other columns are still compared, or no row is complete
+        monitor = mm.DriftMonitor.of(with_gaps(rng, 400), missing="drop", n_permutations=199, rng=0)
+        for _ in range(10):
+            rows = with_gaps(rng, 60, 1.0).assign(b=lambda rows, other=other: rows["b"] if other == 0.0 else np.nan)
+            monitor = monitor.step(rows.assign(c=np.nan, site=None) if other else rows)
+            assert monitor.lasting is not None
+            assert monitor.lasting.pvalue <= 0.05
+        clean = 0
+        while monitor.lasting is not None and clean < 20:
+            monitor, clean = monitor.step(with_gaps(rng, 60)), clean + 1
+        assert clean < 20
+
+
+def test_new_labels_in_few_rows_last():
+    rng = np.random.default_rng(64)
+    monitor = mm.DriftMonitor.of(with_gaps(rng, 1000), missing="drop", n_permutations=199, rng=0)
+    seen = 0
+    for _ in range(12):
+        rows = with_gaps(rng, 100)
+        monitor = monitor.step(rows.assign(site=np.where(rng.random(100) < 0.05, "west", rows["site"])))
+        seen += bool(monitor.alarm or (monitor.lasting is not None and monitor.lasting.is_seen))
+    assert seen >= 12 - monitor.alarms[0] + 1
+    assert monitor.lasting.since == monitor.alarms[0]

@@ -22,7 +22,7 @@ from meanmap.core.tables.order import alike_in_order
 from meanmap.core.tables.picked import names_of
 from meanmap.core.tables.schema import Schema, admitted
 from meanmap.core.tables.table import Table
-from meanmap.core.types import Axes, Data, KernelLike, Seed
+from meanmap.core.types import Axes, Data, KernelLike, Points, Seed
 from meanmap.features.base import Concatenated, transformed
 from meanmap.features.states.passes import SampleState, one_pass
 from meanmap.features.states.reading import left_out_of
@@ -140,10 +140,10 @@ class DriftMonitor(Paged):
     state. Hence the expected remainder of a run is never longer than a new run, and at most T / run_length runs are
     expected to end in T batches (Barlow & Proschan 1975). Restarts after other alarms do not add to them.
 
-    After an alarm the latest three of the batches that follow are also compared together with the pool before it. While
-    their p-value is at most .05 the drift lasts, which is reported; it has ended when that of three batches exceeds .2.
-    Until then no batch joins the pool. Alarms that follow a false one may then be more frequent than `run_length` says.
-    A column that goes on losing values after an alarm is not reported.
+    After an alarm the latest three of the batches that follow are also compared together with the pool before it, in
+    their values and in what is missing. While their p-value is at most .05 the drift lasts, which is reported; it has
+    ended when that of three batches exceeds .2. Until then no batch joins the pool. Alarms that follow a false one may
+    then be more frequent than `run_length` says.
 
     All this needs independent rows. Neighbouring readings of a sensor are alike, and so are rows that share a day, a
     shift or a lot: then batches differ by more than chance, and false alarms are far more frequent than `run_length`
@@ -342,7 +342,7 @@ class DriftMonitor(Paged):
         if self.gaps is not None:
             monitor, batch, found, before, added = with_gaps(self, self.gaps, batch, added)
             if batch is None:
-                return monitor._after(1.0, added, None, found)
+                return self._joined(monitor, monitor._after(1.0, added, None, found), None, found, {})
         with Door() as door:
             data, codes, notes = self._read(batch)
             points = jax.tree.map(on_host, self.known(self.features.read(data, "batch", door)))
@@ -358,9 +358,18 @@ class DriftMonitor(Paged):
             pvalue, notes = self.margin.judged(new.mean(axis=0), len(new), data, notes)
         after = monitor._after(pvalue, (*notes, *added), data, found, before)
         if self.margin is None:
-            lasting, joins = after_alarm(monitor, after, points)
-            return replace(after, lasting=lasting, **pool if joins else {})
+            return self._joined(monitor, after, points, found, pool)
         return after if after.alarm else replace(after, **pool)
+
+    def _joined(
+        self, compared: "DriftMonitor", after: "DriftMonitor", points: Points | None, found: Any, pool: dict[str, Any]
+    ) -> "DriftMonitor":
+        """The monitor after a batch that was `compared` with a pool and joins it, unless there is drift."""
+        lasting, joins = after_alarm(replace(compared, gaps=self.gaps), after, points, found)
+        if joins:
+            return replace(after, lasting=lasting, **pool)
+        gaps = after.gaps if self.gaps is None or after.gaps is None else replace(after.gaps, pool=self.gaps.pool)
+        return replace(after, lasting=lasting, gaps=gaps)
 
     def _after_state(self, state: SampleState) -> "DriftMonitor":
         if self.margin is None or state.sums.grid != self.margin.grid:

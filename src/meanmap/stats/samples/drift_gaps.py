@@ -1,6 +1,6 @@
 """Missing values of a monitor: does a batch have more of them in a column than the rows before?"""
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -116,24 +116,31 @@ class Gaps(Value):
             reported=tuple(reported),
         )
 
+    def compared(self, parts: Sequence[Mapping[str, np.ndarray]]) -> tuple[float, str]:
+        """The p-value of some batches together, and the columns with the most evidence in them, as a text."""
+        together = {name: np.concatenate([part[name] for part in parts]) for name in self.names}
+        found = self.step(together, True, np.random.default_rng(0))
+        rows = f"the latest {len(next(iter(together.values()), ()))} rows"
+        return float(found.pvalues[-1]), in_few_words(found._most(rows), MOST_NAMED) if found.columns else ""
+
     def notes(self, alarm: bool) -> tuple[str, ...]:
         """Notes on increases of missing values in the latest batch, if there is an alarm, and on decreases."""
-        told = (self._note(),) if alarm else ()
+        most = in_few_words(self._most(), MOST_NAMED) if alarm else ""
+        told = (f"the alarm is about missing values: {most}.",) if alarm else ()
         if not self.fewer:
             return told
         named = [f"{name} in {_shares(*self.shares[name])}" for name in self.fewer]
         return (*told, f"fewer values are missing, which raises no alarm: {in_few_words(named, MOST_NAMED)}.")
 
-    def _note(self) -> str:
-        """The note on columns with the most evidence in the latest batch."""
+    def _most(self, rows: str = "the rows") -> list[str]:
+        """The columns with the most evidence in the latest batch."""
         least = min(self.columns.values())
-        named = [
-            f"{name} is missing in {_shares(before, here)}"
+        return [
+            f"{name} is missing in {_shares(before, here, rows)}"
             for name, (before, here) in self.shares.items()
             if self.columns[name] <= max(least, 0.01)
         ]
-        return f"the alarm is about missing values: {in_few_words(named, MOST_NAMED)}."
 
 
-def _shares(before: float, here: float) -> str:
-    return f"{100 * here:.3g} % of the rows, {100 * before:.3g} % in the reference"
+def _shares(before: float, here: float, rows: str = "the rows") -> str:
+    return f"{100 * here:.3g} % of {rows}, {100 * before:.3g} % in the reference"

@@ -1,28 +1,39 @@
-"""A drift that lasts after its alarm: batches are compared with the pool as it was, and none of them joins it."""
+"""A drift that lasts after its alarm: batches are compared with the pools as they were, and none joins them."""
 
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from meanmap.core.points import count, joined, rows
+from meanmap.core.points import count, joined
 from meanmap.core.types import Points
 from meanmap.core.values import Value
 from meanmap.features.base import transformed
+from meanmap.stats.samples.drift_counts import with_counts
 from meanmap.stats.samples.drift_pool import at_most, rank_of, scores_of
 from meanmap.stats.samples.subsets import among_subsets
 
 if TYPE_CHECKING:
     from meanmap.stats.samples.drift import DriftMonitor
-    from meanmap.stats.samples.drift_lost import LostLabels
 
 __all__ = ["Lasting", "after_alarm"]
 
-# The latest batches that are compared together: so many, and at most so many rows.
-BATCHES, MOST_ROWS = 3, 5000
+# The latest batches that are compared together: so many, and at most so many rows of each.
+BATCHES, MOST_ROWS = 3, 2000
 # A drift is seen while the p-value of these batches, among so many random subsets, is at most the first number, and has
 # ended when that of all of them exceeds the second.
 SEEN, ENDED, DRAWS = 0.05, 0.2, 199
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Latest(Value):
+    """One of the latest batches: its complete rows, which values of all its rows are missing if that is watched, and
+    the columns that were left out.
+    """
+
+    points: Any
+    missing: dict[str, np.ndarray] | None
+    apart: tuple[str, ...]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -33,73 +44,93 @@ class Lasting(Value):
     ----------
     since : int
         The batch of its first alarm.
-    points : points or None
-        The latest batches after the alarm; None if there is none yet.
-    sizes : tuple of int
-        Their numbers of rows.
+    latest : tuple of Latest
+        The latest batches after the alarm.
     pvalue : float
-        Of these batches together, compared with the pool before the alarm.
+        Of these batches together, compared with the pool before the alarm: the smaller p-value of values and of missing
+        values, corrected for both.
     count : int
         The number of batches after the alarm.
+    gone : tuple of str
+        The lost labels that have not come back.
+    missing : str
+        The columns with more missing values, if the p-value is theirs.
     """
 
     since: int
-    points: Any = None
-    sizes: tuple[int, ...] = ()
+    latest: tuple[Latest, ...] = ()
     pvalue: float = 0.0
     count: int = 0
+    gone: tuple[str, ...] = ()
+    missing: str = ""
 
-    def step(self, monitor: "DriftMonitor", points: Points) -> "Lasting":
-        """The drift after one more batch."""
-        seed = [monitor.seed, len(monitor.pvalues), 5]
-        points, _ = at_most(MOST_ROWS, points, np.zeros(0, int), seed)
-        sizes = [*self.sizes, count(points)]
-        together = points if self.points is None else joined(self.points, points)
-        while len(sizes) > BATCHES or (sum(sizes) > MOST_ROWS and len(sizes) > 1):
-            together = rows(together, slice(sizes.pop(0), None))
-        generator = np.random.default_rng(seed)
-        both = np.concatenate([monitor.pool, transformed(monitor.features, together)])
-        asked = sum(sizes), monitor.mean_squares, DRAWS, generator, scores_of(monitor, together)
-        pvalue = rank_of(among_subsets(monitor.features, both, *asked), generator)[0]
-        return replace(self, points=together, sizes=tuple(sizes), pvalue=pvalue, count=self.count + 1)
+    def step(self, before: "DriftMonitor", points: Points | None, missing: dict[str, np.ndarray] | None) -> "Lasting":
+        """The drift after one more batch, compared with the pools before it."""
+        seed = [before.seed, len(before.pvalues), 5]
+        if points is not None:
+            points, _ = at_most(MOST_ROWS, points, np.zeros(0, int), seed)
+        latest = (*self.latest, Latest(points, missing, before.apart))[-BATCHES:]
+        found, said = [], ""
+        if points is not None:
+            alike = [each.points for each in latest if each.points is not None and each.apart == before.apart]
+            found.append(_of_values(before, joined(*alike), np.random.default_rng(seed)))
+        if before.gaps is not None:
+            lost, said = before.gaps.compared([each.missing for each in latest if each.missing is not None])
+            said = said if lost <= min(found, default=1.0) else ""
+            found.append(lost)
+        pvalue = min(len(found) * min(found), 1.0)
+        return replace(self, latest=latest, pvalue=pvalue, count=self.count + 1, missing=said)
 
-    def is_seen(self, lost: "LostLabels | None") -> bool:
-        """Whether the latest batches differ from the pool, or a label is lost."""
-        return self.pvalue <= SEEN or bool(lost is not None and lost.gone)
+    @property
+    def is_seen(self) -> bool:
+        """Whether the latest batches differ from the pools, or a label is lost."""
+        return self.pvalue <= SEEN or bool(self.gone)
 
-    def said(self, lost: "LostLabels | None", since: str = "") -> str:
+    @property
+    def has_ended(self) -> bool:
+        """Whether enough batches look like those before the alarm."""
+        return self.count >= BATCHES and self.pvalue > ENDED and not self.gone
+
+    def said(self, since: str = "") -> str:
         """What lasts since a batch, by its name if it has one."""
-        since, number = since or f"batch {self.since}", len(self.sizes)
-        if lost is not None and lost.gone:
-            return f"the drift since {since} lasts: {lost.gone[0]} has not come back"
+        number = len(self.latest)
+        drift = f"the drift since {since or f'batch {self.since}'}"
         compared = f"p = {self.pvalue:.2g} for {'the latest batch' if number == 1 else f'the latest {number}'}"
-        if self.is_seen(lost):
-            return f"the drift since {since} lasts" + f" ({compared})" * bool(number)
-        return f"the drift since {since} may have ended ({compared}; it has if that exceeds {ENDED} for {BATCHES})"
+        if self.gone:
+            return f"{drift} lasts: {self.gone[0]} has not come back"
+        if not self.is_seen:
+            return f"{drift} may have ended ({compared}; it has if that exceeds {ENDED} for {BATCHES})"
+        return f"{drift} lasts" + f": {self.missing}" * bool(self.missing) + f" ({compared})" * bool(number)
 
-    def sentence(self, lost: "LostLabels | None", since: str = "") -> str:
+    def sentence(self, since: str = "") -> str:
         """What lasts since a batch, as a sentence."""
-        said = self.said(lost, since)
+        said = self.said(since)
         return f"{said[:1].upper()}{said[1:]}."
 
-    def note(self, lost: "LostLabels | None") -> str:
+    def note(self) -> str:
         """What lasts, and what to do if it is welcome."""
         return (
-            f"{self.said(lost)}, and no batch has joined the pool since. If it is the new normal, start a new monitor "
-            "with such rows as its reference."
+            f"{self.said()}, and no batch has joined the pool since. If it is the new normal, start a new monitor with "
+            "such rows as its reference."
         )
 
 
-def after_alarm(before: "DriftMonitor", after: "DriftMonitor", points: Points) -> tuple[Lasting | None, bool]:
-    """The drift that lasts after a batch, if any, and whether the batch joins the pool. Not looked at with strata, nor
-    in batches of which columns are left out.
-    """
-    if before.strata is not None or before.apart:
-        return before.lasting, not after.alarm
+def _of_values(monitor: "DriftMonitor", together: Points, generator: np.random.Generator) -> float:
+    """The p-value of some rows, compared with the pool of a monitor."""
+    both = np.concatenate([monitor.pool, transformed(monitor.features, together)])
+    asked = count(together), monitor.mean_squares, DRAWS, generator, scores_of(monitor, together)
+    pvalue, _ = rank_of(among_subsets(monitor.features, both, *asked), generator)
+    return with_counts(pvalue, monitor.points, together)
+
+
+def after_alarm(
+    before: "DriftMonitor", after: "DriftMonitor", points: Points | None, missing: dict[str, np.ndarray] | None
+) -> tuple[Lasting | None, bool]:
+    """The drift that lasts after a batch, if any, and whether the batch joins the pools. Not looked at with strata."""
+    if before.strata is not None:
+        return None, not after.alarm
+    gone = () if after.labels is None else tuple(after.labels.gone)
     if before.lasting is None:
-        return (Lasting(len(after.pvalues)) if after.alarm else None), not after.alarm
-    lasting = before.lasting.step(before, points)
-    gone = after.labels is not None and bool(after.labels.gone)
-    enough = lasting.count >= BATCHES
-    ended = enough and lasting.pvalue > ENDED and not (after.alarm or gone)
-    return (None, True) if ended else (lasting, False)
+        return (Lasting(len(after.pvalues), gone=gone) if after.alarm else None), not after.alarm
+    lasting = replace(before.lasting.step(before, points, missing), gone=gone)
+    return (None, True) if lasting.has_ended and not after.alarm else (lasting, False)

@@ -37,7 +37,7 @@ def in_words(monitor: Any) -> str:
 def _line(monitor: Any) -> str:
     latest = f", the latest p-value {monitor.pvalues[-1]:.3g}" if len(monitor.pvalues) else ""
     batches = f"{len(monitor.pvalues)} batch{'es' * (len(monitor.pvalues) != 1)}"
-    seen = monitor.lasting and monitor.lasting.is_seen(monitor.labels)
+    seen = monitor.lasting and monitor.lasting.is_seen
     lasts = f"; the drift since batch {monitor.lasting.since} lasts" if seen else ""
     return f"DriftMonitor after {batches}{latest}; alarms at: {_alarms(monitor)}{lasts}"
 
@@ -50,7 +50,7 @@ def _answer(monitor: Any) -> str:
     seen = f"{number} batch{'es' * (number > 1)}; the latest p-value is {monitor.pvalues[-1]:.3g}."
     if not len(monitor.alarms):
         return f"No alarm in {seen}"
-    lasts = f" {monitor.lasting.sentence(monitor.labels)}" if monitor.lasting else ""
+    lasts = f" {monitor.lasting.sentence()}" if monitor.lasting else ""
     return f"Alarm at batch {_alarms(monitor)}, of {seen}{lasts}"
 
 
@@ -83,7 +83,7 @@ def facts_of(monitor: Any) -> dict[str, Any]:
 
 def _notes(monitor: Any) -> list[str]:
     """Notes on columns that are not watched, on rows that are alike, and on the latest batch, each once."""
-    lasts = [monitor.lasting.note(monitor.labels)] if monitor.lasting else []
+    lasts = [monitor.lasting.note()] if monitor.lasting else []
     told = list(dict.fromkeys((*monitor.left_out.values(), *lasts, *monitor.standing, *monitor.notes)))
     if not _each_alarm(monitor):
         return told
