@@ -209,7 +209,7 @@ def stands_out(key: str, values: np.ndarray, best: np.ndarray, low: float, high:
 
 
 def chance(each: Found) -> tuple[float, float]:
-    """Between which shares exact intervals of 90 % hold as many cells as were hidden, in 99 of 100 tables."""
+    """Between which shares exact 90 % intervals hold as many cells as were hidden, in 99 of 100 tables."""
     cells = HIDDEN * each["rows"] * each["columns"] * len(each["joint normal"]["inside"])
     reach = 2.576 * np.sqrt(0.09 / cells)
     return 0.9 - reach, min(0.9 + reach, 1.0)

@@ -98,7 +98,7 @@ def measure(problems: int) -> Found:
                 points.append(counted.points)
                 means.append(post["mu"])
             off = abs(means[1].mean() - means[0].mean()) / means[0].sd()
-            gave_up = any("all messages were asked from then on" in note for note in post.report.notes)
+            gave_up = any("from then on the oracle answered all messages" in note for note in post.report.notes)
             rows.append([round(points[1] / points[0], 2), round(float(off), 2), int(gave_up)])
             print(name, seed, rows[-1], f"{time.perf_counter() - start:.0f} s", file=sys.stderr, flush=True)
         found[name] = rows

@@ -152,8 +152,8 @@ def test_dates_in_any_form_and_ids_are_set_apart_and_quiet(losing):
     for name, what, kind in (
         ("date", "holds dates or times as text", "time"),
         ("at", "holds dates or times as text", "label"),
-        ("id", "only numbers or names the rows", "label"),
-        ("order", "only numbers or names the rows", "number"),
+        ("id", "only identifies the rows", "label"),
+        ("order", "only identifies the rows", "number"),
     ):
         assert said.count(f"note: {name!r} {what} and is left out; to use it, pass --kinds {name}={kind}") == 1
     assert "never seen before" not in found.stdout
@@ -386,7 +386,7 @@ def test_ids_of_hexadecimal_digits_and_truth_values_as_zeros_and_ones_are_read(t
     table[60].astype({"paid": int}).to_csv(tmp_path / "b1.csv", index=False)
     found = run(tmp_path / "reference.csv", tmp_path / "b1.csv", "--seed", 0)
     assert found.exit_code == 0, found.output
-    assert "'session' only numbers or names the rows and is left out" in found.stdout
+    assert "'session' only identifies the rows and is left out" in found.stdout
     assert "paid = True" in found.stdout
 
 

@@ -70,7 +70,7 @@ def test_drift(table):
 def test_a_column_that_counts_the_rows_is_named_with_what_to_type(table):
     polars.read_csv(table).with_row_index("my id").write_csv(table)
     said = run("test", "two-sample", table, table, "--exclude", "name", "--seed", 0).output
-    assert "'my id' only numbers or names the rows and is left out; to use it, pass --kinds 'my id=number'" in said
+    assert "'my id' only identifies the rows and is left out; to use it, pass --kinds 'my id=number'" in said
 
 
 @pytest.mark.parametrize(
@@ -135,7 +135,7 @@ def test_ids_are_left_out_in_the_same_words_in_python(tmp_path):
     shell = run("test", "two-sample", tmp_path / "t.csv", "--by", "arm", "--seed", 0, "--json")
     python = mm.two_sample_test(frame, by="arm", rng=0)
     (note,) = python.warnings
-    said = "'user' only numbers or names the rows and is left out; to use it, pass "
+    said = "'user' only identifies the rows and is left out; to use it, pass "
     assert note == f"{said}kinds={{'user': 'number'}}."
     assert f"{said}--kinds user=number" in json.loads(shell.stdout)["notes"]
     assert json.loads(shell.stdout)["pvalue"] == python.pvalue

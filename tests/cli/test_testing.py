@@ -118,7 +118,7 @@ def test_a_page_of_clusters_has_pvalues_of_columns_and_no_shares(tmp_path):
 def test_effects(files):
     first, second, table = files
     found = run("two-sample", first, second, "--effect", "--seed", 0)
-    assert "difference between first.csv and second.csv, with intervals of 95 %" in found.stdout
+    assert "difference between first.csv and second.csv, with 95 % intervals" in found.stdout
     found = json.loads(run("independence", table, "--x", "x", "--y", "y", "--effect", "--json", "--seed", 0).stdout)
     assert found["effect"]["correlation"][1] > 0
     asked = ["conditional", table, "--x", "x", "--y", "y", "--z", "z", "--effect", "--json", "--seed", 0]
@@ -475,8 +475,8 @@ def test_ids_and_dates_are_set_apart_unless_their_kind_is_declared(tmp_path):
     ]
     assert "is left out; to use it" not in alone
     for name, what, kind in (
-        ("user", "only numbers or names the rows", "number"),
-        ("key", "only numbers or names the rows", "label"),
+        ("user", "only identifies the rows", "number"),
+        ("key", "only identifies the rows", "label"),
         ("day", "holds dates or times as text", "time"),
         ("hour", "holds dates or times as text", "time of day"),
     ):
@@ -640,7 +640,7 @@ def test_files_whose_columns_differ_are_compared_by_those_that_all_have(tmp_path
         assert found.exit_code == 0, (arguments, found.stderr)
     for arguments in (("two-sample", one, two), ("two-sample", one, "--by", "g", "--labels", "g")):
         found = run(*arguments)
-        assert (found.exit_code, "name the columns that all have" in found.stderr) == (2, True), found.stderr
+        assert (found.exit_code, "name the columns that all files have" in found.stderr) == (2, True), found.stderr
 
 
 def test_blocks_of_no_rows_are_refused(files):
@@ -707,7 +707,7 @@ def test_samples_have_their_names_in_all_lines(tmp_path):
     table.to_csv(tmp_path / "table.csv", index=False)
     found = run("two-sample", tmp_path / "table.csv", "--by", "arm", "--effect", "--seed", 0)
     assert "column 'score' of arm=A and arm=B holds 99999 in 1 of 120 rows" in found.stdout
-    assert "difference between arm=A and arm=B, with intervals" in found.stdout
+    assert "difference between arm=A and arm=B, with 95 % intervals" in found.stdout
     for name in "ab":
         table[["score"]].to_csv(tmp_path / f"{name}.csv", index=False)
     found = run("two-sample", tmp_path / "a.csv", tmp_path / "b.csv", "--seed", 0)

@@ -51,7 +51,7 @@ def test_a_prior_is_repeated_over_the_plate_or_brings_it():
 @pytest.mark.parametrize(
     ("make", "error", "message"),
     [
-        (lambda: ep.Variable("", ep.Normal), KindError, "expected a text"),
+        (lambda: ep.Variable("", ep.Normal), KindError, "expected text"),
         (lambda: ep.Variable("a", Laplace(0.0, 1.0)), KindError, "expected one of Bernoulli, Beta"),
         (lambda: ep.Variable("a", Flat()), KindError, "expected one of"),
         (lambda: ep.Variable("a", ep.Normal, plate=0), ParameterError, "whole number, 1 or more"),
@@ -160,7 +160,7 @@ def test_an_unknown_that_a_factor_meets_twice_is_refused():
     z, mu = ep.Variable("z", ep.Normal(0.0, 1.0), plate=3), ep.Variable("mu", ep.Normal(0.0, 1.0))
     twice = [
         (ep.Product(a, a, c), "multiply.a, a, c. has 'a' twice"),
-        (ep.Sum(a, a, out=c), "has 'a' twice, and would take it for two independent unknowns"),
+        (ep.Sum(a, a, out=c), "has 'a' twice, and would treat it as two independent unknowns"),
         (ep.Gaussian(a, a), "has 'a' twice"),
         (ep.Sum(z[[0, 1]], z[[2, 1]], out=[0.0, 1.0]), "member 1 of Sum.* has 'z' twice"),
         (ep.Sum(z, z[[1, 2, 2]], out=[0.0, 1.0, 2.0]), "member 2 of Sum.* has 'z' twice"),

@@ -33,8 +33,8 @@ MODELS = {
         lambda: ep.infer(G(ep.Logistic(N(), observed=1), ep.Logistic(N(), observed=0))),
         "two variables are called 'z'",
     ),
-    "name is a number": (lambda: ep.Variable(3, ep.Normal(0.0, 1.0)), "name is 3; expected a text"),
-    "name is empty": (lambda: ep.Variable("", ep.Normal(0.0, 1.0)), "name is ''; expected a text"),
+    "name is a number": (lambda: ep.Variable(3, ep.Normal(0.0, 1.0)), "name is 3; expected text"),
+    "name is empty": (lambda: ep.Variable("", ep.Normal(0.0, 1.0)), "name is ''; expected text"),
     "prior is a number": (lambda: ep.Variable("z", 0.0), "the family of variable 'z' is 0.0; expected one of"),
     "prior is a string": (
         lambda: ep.Variable("z", "normal"),

@@ -84,9 +84,9 @@ def test_the_decimal_mark_is_said(read):
 @pytest.mark.parametrize("options", [{}, {"decimal": ","}])
 def test_decimal_commas_beside_what_is_no_number_are_refused(read, options):
     """One such cell among a thousand made labels of all the others."""
-    with pytest.raises(ColumnError, match=r"such as -0,25, and in row 2 '1\.234,5'. Mend it; or, if '\.' separates"):
+    with pytest.raises(ColumnError, match=r"such as -0,25, and in row 2 '1\.234,5'. Correct it; or, if '\.' separates"):
         read("a;b\n1,5;x\n1.234,5;y\n-0,25;z\n", **options)
-    with pytest.raises(ColumnError, match=r"in row 3 'n\.d\.'. Mend it; or, if that stands for a missing value"):
+    with pytest.raises(ColumnError, match=r"in row 3 'n\.d\.'. Correct it; or, if that stands for a missing value"):
         read("a;b\n1,5;x\n2;y\nn.d.;z\n", **options)
     assert read("a;b\n1,5;x\n2;y\nn.d.;z\n", missing=["n.d."], **options)[0] == [1.5, 2.0]
     assert read("a;b\nx,5;x\n2;y\n", decimal=".", labels=["a"])[0] == ["x,5", "2"]

@@ -272,7 +272,7 @@ def test_design(n):
         (lambda: mm.two_sample_test(X, Y, within=Exchange.of(70), clusters=3), ParameterError, "leave out by="),
         (lambda: mm.two_sample_test(X, Y, within=Silent.of(70)), KindError, "Silent has no labels of its own"),
         (lambda: mm.independence_test(*X.T, within=Silent.of(40)), KindError, "Silent has no orders of its own"),
-        (lambda: mm.two_sample_effect(X, Y, within=Exchange.of(70)), KindError, "within is an Exchange, which"),
+        (lambda: mm.two_sample_effect(X, Y, within=Exchange.of(70)), KindError, "within is an Exchange, for tests of"),
         (lambda: mm.conditional_independence_test(*X.T, X, within=Exchange.of(40)), KindError, "within is an Exchange"),
         (
             lambda: register_two_sample("a", "b"),

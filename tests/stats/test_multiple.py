@@ -96,7 +96,7 @@ def test_too_few_draws_for_so_many_tests_are_refused_in_words():
     test = mm.two_sample_test(x, x + 9, n_permutations=99, rng=0)
     assert mm.stats.adjusted([test] * 5).rejected(0.05) == [0, 1, 2, 3, 4]
     with pytest.raises(
-        ParameterError, match=r"level is 0.05; .* these 12 tests can reject from level 0.12 on. .* 3 times"
+        ParameterError, match=r"level is 0.05; .* these 12 tests cannot reject below level 0.12. .* 3 times"
     ):
         mm.stats.adjusted([test] * 12).rejected(0.05)
     assert mm.stats.adjusted([*[test] * 12, 1e-9]).rejected(0.05) == [12]
@@ -124,9 +124,7 @@ def test_what_cannot_be_corrected_is_refused_in_words(results, method, error, wo
 
 def test_a_test_has_no_e_value():
     test = mm.two_sample_test(range(20), range(20), n_permutations=99, rng=0)
-    with pytest.raises(
-        KindError, match=r"is a TwoSampleResult; expected a bet, .* Its p-value is taken by method='holm'"
-    ):
+    with pytest.raises(KindError, match=r"is a TwoSampleResult; expected a bet, .* For its p-value use method='holm'"):
         mm.stats.adjusted({"test": test}, method="e-bh")
 
 

@@ -33,7 +33,7 @@ def test_samples_of_texts_are_told_apart(pair):
     result = mm.two_sample_test(x, y, **FEW)
     assert result.pvalue < 0.01
     assert (
-        "column 'review' holds texts, nearly every row a different one: the test uses their first 10"
+        "column 'review' holds texts that differ in nearly every row: the test uses their first 10"
         in result.warnings[0]
     )
     plain = mm.two_sample_test(list(x["review"]), y["review"].to_numpy(), **FEW)
@@ -97,7 +97,7 @@ def test_where_texts_stay_labels_a_sentence_says_so(pair):
     told = mm.two_sample_test(x, y, kinds={"review": "label"}, **FEW)
     assert any(says in note for note in told.warnings)
     monitor = mm.DriftMonitor.of(pd.concat([x, y]), n_permutations=99, rng=0)
-    left_out = "'review' holds texts, nearly every row a different one, and is left out"
+    left_out = "'review' holds texts that differ in nearly every row and is left out"
     assert any(left_out in note for note in monitor.notes)
     with pytest.warns(UserWarning, match="nearly every row of x and y has its own label"):
         mm.stats.TwoSampleBet.of(list(x["review"]), list(y["review"]), rng=0)

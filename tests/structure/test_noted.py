@@ -40,7 +40,7 @@ def test_what_is_made_from_another_but_does_not_tell_it():
     assert pairs == [("size", "a")]
     (said,) = functions_told(pairs)
     assert said.startswith(
-        "size is a function of a, or nearly: given a it is independent of all, and edges of size may"
+        "size is a function of a, or nearly: given a it is independent of all others, so edges of size may"
     )
 
 
@@ -61,7 +61,7 @@ def test_ids_are_left_out_unless_they_are_named(search, ids):
 
     data = {**table(), "id": ids}
     found, kind = search(data, rng=0), "number" if ids.dtype.kind == "i" else "label"
-    note = f"'id' only numbers or names the rows and is left out; to use it, pass kinds={{'id': {kind!r}}}."
+    note = f"'id' only identifies the rows and is left out; to use it, pass kinds={{'id': {kind!r}}}."
     assert (list(found.names), note in notes(found)) == (list(table()), True)
     kept = search(data, kinds={"id": kind}, rng=0)
     assert (list(kept.names), note in notes(kept)) == ([*table(), "id"], False)

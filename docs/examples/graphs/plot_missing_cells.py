@@ -55,7 +55,7 @@ print(f"flowers: {right:.0%} right")
 belief = model.predict(gaps, targets=["height"])["height"]
 low, middle, high = belief.quantile([0.05, 0.5, 0.95]).T
 inside = (low <= truth["height"]) & (truth["height"] <= high)
-print(f"intervals of 90 % hold {inside.mean():.0%} of the heights")
+print(f"90 % intervals hold {inside.mean():.0%} of the heights")
 
 # %%
 # ``score`` is the log density of each row. A pot whose plant is tall in the dark stands out.

@@ -20,7 +20,7 @@ __all__ = ["SHIFTS", "Pooled", "pooled"]
 
 # What to type where gaps may depend on what is missing.
 SHIFTS = (
-    "If they depend on what is missing, no rows can show how far off this is: add several shifts to the cells that "
+    "If they depend on what is missing, the data cannot show how far off this is: add several shifts to the cells that "
     "were filled in, such as table['x'] + 0.5 * gap, where gap is 1 in these rows and 0 in others, pool again, and "
     "report what changes."
 )
@@ -101,14 +101,14 @@ def pooled(
     Where gaps in a factor depend on the response, a square came out too large (1.12 for 1, 12 data sets). A sine of
     one and a half periods came out as 1.86 for 2. Means of skew columns and counts come out 3 % too small where half
     is missing, likelier large values; that of a cost, which is 0 or lognormal, was right within 2 % (twice 40 data
-    sets; intervals of 90 % held in 39 and 36, and those of the share of zeros in 35 and 36). Where only the response
+    sets; 90 % intervals held in 39 and 36, and those of the share of zeros in 35 and 36). Where only the response
     is missing at random, rows without gaps are as good.
 
     All this is for values that are missing at random given the observed ones. Where values are missing because of what
     they are, no data show it: what is filled in is off to one side, by an amount that more rows do not lessen. No
     factor widens intervals rightly for all tables, and they are not widened. Of a normal column with standard deviation
     1, 30 % were missing, with odds that grow by a factor of e for each unit. Where the other columns explain .2, .5 and
-    .8 of its variance, intervals of 90 % held .79, .82 and .86 of the missing values, and the mean in 2, 4 and 15 of 20
+    .8 of its variance, 90 % intervals held .79, .82 and .86 of the missing values, and the mean in 2, 4 and 15 of 20
     tables of 300 rows, in 0, 1 and 5 of 12 of 1000 rows; where the odds grow by e cubed, .46, .56 and .72 of them. With
     gaps at random .89 to .91, and means in 17 to 19 of 20. Say by how much missing values may differ from what is
     filled in, shift these by several such amounts, pool again, and report what changes (Carpenter & Kenward 2013): for

@@ -88,7 +88,7 @@ def write_test(
     sections = [Section("The answer", shown, text, charts=first.charts, tables=(settings, *tables))]
     if effect is not None:
         said = (("what", "value"), *effect.lines(), *(("warning", text) for text in in_own_words(effect.warnings)))
-        large = f"{effect.method[:1].upper()}{effect.method[1:]}, with intervals of {100 * effect.confidence:g} %."
+        large = f"{effect.method[:1].upper()}{effect.method[1:]}, with {100 * effect.confidence:g} % intervals."
         sections.append(Section("Effect size", large, tables=(said,)))
     if isinstance(result, TwoSampleResult) and getattr(result.witness, "points", None) is not None:
         sections += _differences(result, level, samples)

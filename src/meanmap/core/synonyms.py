@@ -97,7 +97,7 @@ def own_words(function: Callable[P, R]) -> Callable[P, R]:
     @functools.wraps(function)
     def call(*args: P.args, **kwargs: P.kwargs) -> R:
         if owner and not (args and owner in (each.__name__ for each in type(args[0]).__mro__)):
-            raise TypeError(f"{called}() was called on the class; expected {with_article(owner)}, to be made first.")
+            raise TypeError(f"{called}() was called on the class; make {with_article(owner)} first.")
         for word in [each for each in kwargs if each not in known]:
             meant = next((each for each in MEANT.get(word, ()) if each in known), None)
             if meant:

@@ -120,7 +120,7 @@ def _check_once(factor: Factor) -> None:
             if same.any():
                 one = f"member {int(np.argmax(same))} of " if factor.plate is not None else ""
                 raise InputError(
-                    f"{one}{factor.name} has {argument.name!r} twice, and would take it for two independent unknowns. "
+                    f"{one}{factor.name} has {argument.name!r} twice, and would treat it as two independent unknowns. "
                     f"Name it once: ep.Sum(a, weights=[2], ...) for a + a, ep.BlackBox(lambda a: a * a, a, out) for a "
                     "function, ep.Dot for a linear map."
                 )

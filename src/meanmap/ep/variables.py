@@ -95,7 +95,7 @@ class Variable(eqx.Module):
     @own_words
     def __init__(self, name: str, family: object, plate: int | None = None, dimension: int | None = None):
         if not isinstance(name, str) or not name:
-            raise KindError(f"name is {name!r}; expected a text, such as Variable('w', ...).")
+            raise KindError(f"name is {name!r}; expected text, such as Variable('w', ...).")
         self.name = name
         # A factor may have the name of a family, as Bernoulli does.
         kind = getattr(family, "family", family) if isinstance(family, type) else type(family)
@@ -167,7 +167,7 @@ class Selection(eqx.Module):
 
     def __init__(self, variable: Variable, index: Index):
         if variable.plate is None:
-            raise ShapeError(f"variable {variable.name!r} is one, not a plate: it has no members to select.")
+            raise ShapeError(f"variable {variable.name!r} is single, not a plate: it has no members to select.")
         if isinstance(index, slice):
             index = np.arange(variable.plate)[index]
         if any(isinstance(each, str) for each in np.ravel(np.asarray(index))[:1]):

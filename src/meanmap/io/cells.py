@@ -246,7 +246,7 @@ def _refuse_mixture(parts: Sequence[np.ndarray], where: str, name: str, reader: 
         more = list(odd)[1:] if len(odd) <= MOST_ODD else []
         also = f", and also {', '.join(map(repr, more))}" if more else ""
         raise ColumnError(
-            f"{where} holds numbers, such as {number}, and in row {at} {found!r}{also}. Mend it; or, if "
+            f"{where} holds numbers, such as {number}, and in row {at} {found!r}{also}. Correct it; or, if "
             f"{_remedy(found, [*sorted(reader.marks), found, *more])}; or read it as "
             f"labels: labels=[{name!r}]. Row 1 is the first below the header."
         )

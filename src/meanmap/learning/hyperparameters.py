@@ -149,8 +149,8 @@ def _parts(term: Term, names: tuple[str | int, ...], d: int) -> tuple[Part, ...]
     for one, two in combinations(parts, 2):
         if one.smoothness is two.smoothness is None and set(one.on) & set(two.on):
             raise KindError(
-                "a product of RBF kernels is an RBF kernel, whose lengthscales are all that a sample can tell: pass "
-                "one RBF kernel for them."
+                "a product of RBF kernels is an RBF kernel, whose lengthscales are all that a sample can determine: "
+                "pass one RBF kernel for them."
             )
     return tuple(parts)
 

@@ -205,7 +205,7 @@ def learn_kernel(
     if width is not None and not learned_width:
         parameter(width, "width", axes=0)
     if width is not None and score == "held-out":
-        raise ParameterError("width is the base measure of a prior, which score='held-out' has not: leave it out.")
+        raise ParameterError("width is the base measure of a prior, and score='held-out' has none: leave it out.")
     kernel = RBF() if kernel is None else kernel
     random = Rng.of(rng)
     (x,), (schema,), told = opened((x,), ("x",), missing, kinds)

@@ -80,7 +80,7 @@ def draw_landmarks(
             raise ParameterError(f"landmarks is {wanted!r}; expected a share between 0 and 1, a number, or points.")
         m = _share(float(wanted), n, d) if share else int(wanted)
         if m > len(points):
-            raise ParameterError(f"landmarks is {m}, and x has {len(points)} points to draw them from.")
+            raise ParameterError(f"landmarks is {m}; expected at most {len(points)}, the number of points in x.")
         chosen = [generator.choice(len(points), m, replace=False) for _ in range(draws)]
         z = np.stack([points[index] for index in chosen])
     else:
@@ -88,7 +88,7 @@ def draw_landmarks(
     if z.shape[2] != d:
         raise ShapeError(f"landmarks have {z.shape[2]} columns and x has {d}; expected as many.")
     if z.shape[1] < d:
-        raise ShapeError(f"there are {z.shape[1]} landmarks for {d} columns; expected at least as many, better twice.")
+        raise ShapeError(f"there are {z.shape[1]} landmarks for {d} columns; expected at least {d}, better {2 * d}.")
     return z
 
 

@@ -53,8 +53,8 @@ class Adjusted(Paged, Value):
         """The names of the hypotheses rejected at this level, in the given order."""
         if self.least > probability(level, "level", 0.05) * (1 + ROUNDING):
             raise ParameterError(
-                f"level is {level:g}; with their draws these {len(self.pvalues)} tests can reject from level "
-                f"{self.least:.3g} on. Run them with {int(np.ceil(self.least / level))} times as many "
+                f"level is {level:g}; with this many draws these {len(self.pvalues)} tests cannot reject below level "
+                f"{self.least:.3g}. Run them with {int(np.ceil(self.least / level))} times as many "
                 "(n_permutations=)."
             )
         return [name for name, pvalue in self.pvalues.items() if pvalue <= level * (1 + ROUNDING)]
@@ -202,7 +202,7 @@ def _evalue(result: Any, argument: str) -> tuple[float, float]:
     value = result if is_number(result) else getattr(result, "evalue", None)
     if not is_number(value):
         tested = is_number(getattr(result, "pvalue", None))
-        otherwise = " Its p-value is taken by method='holm' or 'benjamini-yekutieli'." if tested else ""
+        otherwise = " For its p-value use method='holm' or 'benjamini-yekutieli'." if tested else ""
         raise KindError(f"{argument} is {a_type(result)}; expected a bet, a drift monitor or an e-value.{otherwise}")
     if not value >= 0:
         raise ParameterError(f"{argument} is {value:g}; expected an e-value, from 0 on.")

@@ -202,7 +202,7 @@ def _together(parts: Sequence[np.ndarray | None]) -> list[np.ndarray] | None:
 
 def _told(which: str, several: bool, found: Sequence[np.ndarray]) -> str:
     return (
-        f"{which} hold{'' if several else 's'} texts, nearly every row a different one: the test uses their first "
+        f"{which} hold{'' if several else 's'} texts that differ in nearly every row: the test uses their first "
         f"{found[0].shape[1]} principal coordinates by substrings of {LENGTH} characters. Leave out columns that only "
-        f"name rows."
+        f"identify rows."
     )

@@ -25,7 +25,7 @@ class CallableTest:
     Parameters
     ----------
     table : DataFrame, mapping of columns, array, or source of tests
-        The data that the search is given too.
+        The same data as for the search.
     settings
         Of `mm.structure.KernelTests`, such as method="residuals" or rng=0.
 
@@ -104,7 +104,7 @@ def register_in_causal_learn(name: str = "meanmap", **settings: Any) -> str:
 
 
 class ArrayTest:
-    """Both tests as one function of arrays, `test(X, Y)` and `test(X, Y, Z)`, which returns a p-value: dowhy's way.
+    """Both tests as one function of arrays, `test(X, Y)` and `test(X, Y, Z)`, which returns a p-value, for dowhy.
 
     `falsify_graph(graph, frame, independence_test=ArrayTest(), conditional_independence_test=ArrayTest())`.
 
@@ -115,8 +115,8 @@ class ArrayTest:
 
     Notes
     -----
-    dowhy takes columns out of a DataFrame as arrays of objects where they are of several kinds: what is numbers
-    throughout is read as numbers here, and all else as labels.
+    dowhy passes columns of a DataFrame of several kinds as arrays of objects: those that hold only numbers are read as
+    numbers here, all others as labels.
 
     Examples
     --------

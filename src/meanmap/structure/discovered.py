@@ -83,11 +83,11 @@ class DiscoveredGraph(EdgeTable, PDAG):
     def _meaning(self) -> str:
         halves = " The support is the share of half-samples in which the edge was found." if self.support else ""
         return (
-            "An arrow from a to b says that a is a cause of b, provided that no common cause of two columns is missing "
-            "from the table and that nothing causes itself in a circle; a line without a head, that tests leave the "
-            "direction open. The p-value of an edge is the largest of its tests: the smaller, the further it was from "
-            "being left out. Holm's correction allows for the number of pairs that were tested. A column that depends "
-            "on two others only together, as on whether they agree, has no line to them." + halves
+            "An arrow from a to b means that a is a cause of b, provided that no common cause of two columns is "
+            "missing from the table and that there are no feedback loops; a line without a head means that the tests "
+            "do not determine the direction. The p-value of an edge is the largest of its tests: the smaller it is, "
+            "the further the edge was from being removed. Holm's correction allows for the number of pairs tested. A "
+            "column that depends on two others only jointly, as on whether they agree, has no line to either." + halves
         )
 
     def known_edges(self) -> list[tuple[Hashable, Hashable, dict[str, Any]]]:

@@ -183,23 +183,24 @@ class KernelTests(Tests):
         pairs = self.functions()
         found += functions_told(pairs)
         found += [
-            f"{x} is a function of {', '.join(given)}: given these it is independent of all, and edges may be missing."
+            f"{x} is a function of {', '.join(given)}: given these it is independent of all others, so edges may be "
+            "missing."
             for x, given in sorted(self._functions)
             if len(given) > 1 or (x, *given) not in pairs
         ]
         if self._nearly:
             given, x, y = min(self._nearly, key=lambda each: (len(each[0]), each))
-            times = f", and so in {len(self._nearly) - 1} other tests" if len(self._nearly) > 1 else ""
+            times = f" (and likewise in {len(self._nearly) - 1} other tests)" if len(self._nearly) > 1 else ""
             found.append(
                 f"nearly all of {x} and of {y} is explained by {', '.join(given)}{times}: what regressions miss looks "
-                "like dependence, and edges may be too many if these variables have no noise of their own."
+                "like dependence, and there may be too many edges if these variables have no noise of their own."
             )
         if self._missed:
             given, x, y = min(self._missed, key=lambda each: (len(each[0]), each))
-            times = f", and so in {len(self._missed) - 1} other tests" if len(self._missed) > 1 else ""
+            times = f" (and likewise in {len(self._missed) - 1} other tests)" if len(self._missed) > 1 else ""
             found.append(
-                f"rows that are neighbours in {', '.join(given)} still agree in what regressions left of {x} and of {y}"
-                f"{times}: functions that were missed look like dependence, and edges may be too many."
+                f"residuals of {x} and of {y} are still correlated among rows that are neighbours in {', '.join(given)}"
+                f"{times}: functions that were missed look like dependence, and there may be too many edges."
             )
         return found
 

@@ -48,11 +48,13 @@ def functions_told(pairs: Iterable[tuple[Any, Any]]) -> tuple[str, ...]:
     pairs, notes = list(pairs), []
     for a, b in pairs:
         if (b, a) not in pairs:
-            notes.append(f"{a} is a function of {b}, or nearly: given {b} it is independent of all, and edges of {a} ")
+            notes.append(
+                f"{a} is a function of {b}, or nearly: given {b} it is independent of all others, so edges of {a} "
+            )
         elif pairs.index((a, b)) < pairs.index((b, a)):
             notes.append(
-                f"{a} and {b} are functions of each other, or nearly: given one the other is independent of all, and "
-                "edges of both "
+                f"{a} and {b} are functions of each other, or nearly: given one the other is independent of all "
+                "others, so edges of both "
             )
     return tuple(f"{note}may be missing. Leave one of the two out." for note in notes)
 

@@ -104,7 +104,7 @@ def pc(
         labels form a label of their own.
     kinds : mapping of column to kind, optional
         The kinds of columns whose data type does not show it, such as {"zip": "label"}: see `Schema.of`. Columns that
-        only number or name the rows are left out, with a note, unless their kind is declared or an arrow names them.
+        only identify the rows are left out, with a note, unless their kind is declared or an arrow names them.
     executor : concurrent.futures.Executor, optional
         Runs the tests with conditioning sets of one size, and the half-samples: processes, threads, Dask's workers
         (`client.get_executor()`). The result is the same; a few more tests are run than needed.

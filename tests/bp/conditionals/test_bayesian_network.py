@@ -400,7 +400,7 @@ def test_answers_beyond_the_rows_and_labels_that_are_not_told_apart_are_noted(mo
     shop = rng.integers(0, 60, 600)
     data = {"shop": np.array([f"s{i}" for i in range(60)])[shop], "y": shop + rng.normal(size=600)}
     notes = mm.bp.BayesianNetwork([("shop", "y")]).fit(data).query({}, ["y"], rng=0).report.notes
-    assert any("of the 60 labels of 'shop' 10, the rarest, count as one" in note for note in notes)
+    assert any("the 10 rarest of the 60 labels of 'shop' count as one" in note for note in notes)
 
 
 def test_residuals_of_one_shape_have_the_density_of_all_rows():

@@ -203,9 +203,9 @@ def test_a_few_rows_of_merged_labels_are_told_and_many_are_refused():
     often = np.where(np.arange(400) < 390, np.arange(400) % 50, np.arange(400) - 340)
     table = confounded(41) | {"z": np.char.add("s", often.astype(str))}
     notes = network.effect(table, "y", **asked).notes
-    assert any("of the 60 labels of 'z' 10, the rarest, count as one" in note for note in notes)
+    assert any("the 10 rarest of the 60 labels of 'z' count as one" in note for note in notes)
     table["z"] = np.char.add("s", rng.permutation(np.arange(400) % 150).astype(str))
-    with pytest.raises(InputError, match=r"100 of the 150 labels of 'z', the rarest, .* or fit 'y ~ t \+ \(1 \| z\)'"):
+    with pytest.raises(InputError, match=r"the 100 rarest of the 150 labels of 'z' .* or fit 'y ~ t \+ \(1 \| z\)'"):
         network.effect(table, "y", **asked)
 
 
@@ -254,7 +254,7 @@ def test_cells_that_are_dropped_are_told_with_what_they_do_to_the_mean_and_gaps_
     assert f"The mean is {mean:.3g} with it and {without:.3g} without (standard error" in note
     assert "To keep it, pass kinds={'y': 'number'}" in note
     gaps = [note for note in found.notes if "left out" in note]
-    assert gaps == ["2 of 400 rows are left out, where a value is missing: 'y' (2)."]
+    assert gaps == ["2 of 400 rows are left out because a value is missing: 'y' (2)."]
     kept = network.effect(table, "y", kinds={"y": "number"}, **asked)
     assert kept.rows == found.rows + 1
     assert not any("110" in note for note in kept.notes)
@@ -265,7 +265,7 @@ def test_few_rows_for_an_interval_are_told():
     rare = table | {"y": np.where(np.arange(200) % 25 == 0, "bad", "good")}
     network = mm.bp.BayesianNetwork(CONFOUNDED)
     notes = network.effect(rare, "y", of="t", from_="old", to="new", rng=0).notes
-    assert any("'bad' occurs in 8 of 200 rows: with so few, intervals of 90 % of its share" in note for note in notes)
+    assert any("'bad' occurs in 8 of 200 rows: with so few, 90 % intervals of its share" in note for note in notes)
 
 
 def test_a_rare_label_by_a_number_is_told_and_by_labels_or_where_it_is_common_not():
@@ -300,7 +300,7 @@ def test_a_group_that_is_always_treated_is_named():
     found = mm.bp.BayesianNetwork(CONFOUNDED).effect(table, "y", **ends)
     said = f"no row has 't' 0 where 'z' is 'd' ({np.sum(site == 'd')} rows)"
     assert [note.split(":")[0] for note in found.notes if "no row has" in note] == [said]
-    assert any("intervals do not count how it may differ" in note for note in found.notes)
+    assert any("which intervals do not account for" in note for note in found.notes)
     there = {name: values[site != "d"] for name, values in table.items()}
     again = mm.bp.BayesianNetwork(CONFOUNDED).effect(there, "y", **ends)
     assert again.interval()[0] < 1 < again.interval()[1]
@@ -360,7 +360,7 @@ def test_a_column_with_gaps_that_is_not_needed_costs_no_row(kept):
     spared = kept == 0.8
     assert found.adjusted == (("z",) if spared else ("z", "w"))
     assert (found.rows == 400) == spared
-    assert ("not adjusted for 'w', with missing values: other columns are enough" in str(found)) == spared
+    assert ("not adjusted for 'w', because of missing values: other columns are enough" in str(found)) == spared
     coded = {**table, "w": np.nan_to_num(table["w"], nan=-99.0)}
     again = network.effect(coded, "y", of="t", from_="old", to="new", rng=0, missing=[-99])
     assert again.adjusted == found.adjusted
@@ -476,7 +476,7 @@ def test_evidence_says_whether_a_dose_is_straight_or_curved():
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["number", "rare"])
 def test_intervals_hold(name):
-    """200 data sets: from .84 to .95 of intervals of 90 % hold 99 times in 100."""
+    """200 data sets: from .84 to .95 of 90 % intervals hold 99 times in 100."""
     network, held, of = mm.bp.BayesianNetwork(CONFOUNDED), 0, 0
     for seed in range(200):
         table, ends = cases(name, seed)
@@ -615,7 +615,7 @@ def test_gaps_of_a_cause_that_go_with_the_outcome_are_told_with_the_effect_and_w
     done = str(network.fit(table).do({"t": "new"}, ["y"], rng=0))
     assert said in done
     for answer in (str(found), done):
-        assert answer.count("such gaps may bias do() and effect(), and intervals do not count that") == 1
+        assert answer.count("such gaps may bias do() and effect(), and intervals do not account for that") == 1
     at_random = {**confounded(400), "z": np.where(np.arange(400) % 3 > 0, confounded(400)["z"], np.nan)}
     assert "may bias" not in str(network.effect(at_random, "y", of="t", from_="old", to="new", rng=0))
 
@@ -717,7 +717,7 @@ def test_rows_of_a_cluster_count_as_one():
     found = network.effect(table, "y", **TREATED, clusters="who")
     assert float(found.difference()) == float(alone.difference())
     assert np.std(found.difference().draws) > 1.4 * np.std(alone.difference().draws)
-    assert "300 rows in 60 clusters, an effective" in str(found)
+    assert "300 rows in 60 clusters, effective sample sizes" in str(found)
     assert "clusters='who'" in str(alone)
     assert "clusters=" not in str(found)
     assert found.to_dict()["clusters"] == 60

@@ -92,7 +92,7 @@ def test_a_query_corrects_beliefs_that_are_too_sure_and_says_so():
     seen = {int(i): str(truth[i]) for i in rng.permutation(side**2)[:110]}
     hidden = [i for i in range(side**2) if i not in seen]
     found, plain = field.query(seen, targets=hidden), field.query(seen, targets=hidden, counting=1.0)
-    assert any("so are labels best foretold that were left out" in note for note in found.report.notes)
+    assert any("these predict held-out labels best" in note for note in found.report.notes)
     assert not any("left out" in note for note in plain.report.notes)
     for node in hidden:
         corrected, before = found.probabilities(node), plain.probabilities(node)

@@ -486,7 +486,7 @@ def test_messages_that_do_not_settle_are_said_not_to_be_at_rest():
     edges = [(i, i + 1) for i in range(side**2) if (i + 1) % side] + [(i, i + side) for i in range(side**2 - side)]
     found = mm.KernelField(edges).fit(pairs).query({0: 2.0, side**2 - 1: -2.0}, tolerance=1e-9).report
     assert not found.converged
-    assert found.status.startswith("not at rest after 60 sweeps")
+    assert found.status.startswith("not converged after 60 sweeps")
     assert any("messages still changed by" in note for note in found.notes)
     assert mm.KernelField(edges, schedule=Flooding(3)).fit(pairs).query({0: 2.0}).report.steps == 3
 

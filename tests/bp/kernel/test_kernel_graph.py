@@ -270,9 +270,9 @@ def test_evidence_drawn_from_the_model_seldom_contradicts_itself():
 def test_graphs_of_arrows_are_taken_where_they_are_relations(table):
     lines = mm.graphs.PDAG.of([("b", "a")], [("b", "c"), ("b", "d")])
     assert mm.KernelGraph(lines).graph.named_edges == [("b", "a"), ("b", "c"), ("b", "d")]
-    with pytest.raises(InputError, match=r"the arrows 'a' → 'b' ← 'c' meet: .*mm\.chow_liu"):
+    with pytest.raises(InputError, match=r"'a' → 'b' ← 'c' is a collider: .*mm\.chow_liu"):
         mm.KernelGraph(mm.graphs.PDAG.of([("a", "b"), ("c", "b")]))
-    with pytest.raises(InputError, match=r"the arrows 'a' → 'b' ← 'c' meet: .*mm\.chow_liu"):
+    with pytest.raises(InputError, match=r"'a' → 'b' ← 'c' is a collider: .*mm\.chow_liu"):
         mm.KernelGraph(networkx.DiGraph([("a", "b"), ("c", "b")]))
     both_ways = networkx.DiGraph([("a", "b"), ("c", "b"), ("b", "c")])
     assert mm.KernelGraph(both_ways).graph.named_edges == [("a", "b"), ("b", "c")]

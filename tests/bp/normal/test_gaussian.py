@@ -227,7 +227,7 @@ def test_evidence_and_moments_that_are_refused():
         graph.query([1.0])
     with pytest.raises(ShapeError, match="different numbers"):
         graph.query({0: [1.0, 2.0], 1: [1.0, 2.0, 3.0]})
-    with pytest.raises(InputError, match="is not possible with its variances"):
+    with pytest.raises(InputError, match="is impossible with its variances"):
         bp.GaussianGraph.from_moments([("a", "b")], [0, 0], [1, 1], [1.0])
     with pytest.raises(ShapeError, match="h has shape"):
         bp.solve(np.eye(2), [1.0])

@@ -13,7 +13,7 @@ from meanmap.cli.commands import app
 from meanmap.core.tables.apart import apart_in, without_ids
 
 ROWS = 60
-NOTE = "'id' only numbers or names the rows and is left out; to use it, pass kinds={'id': 'number'}"
+NOTE = "'id' only identifies the rows and is left out; to use it, pass kinds={'id': 'number'}"
 
 
 def people(seed=0, n=ROWS):
@@ -117,7 +117,7 @@ KINDS = {"gaps": "number", "text": "label", "code": "label", "day": "time", "hou
 
 
 def said(form, shell=False):
-    what = "holds dates or times as text" if form in ("day", "hour") else "only numbers or names the rows"
+    what = "holds dates or times as text" if form in ("day", "hour") else "only identifies the rows"
     kind = KINDS[form]
     typed = f"--kinds {shlex.quote(f'id={kind}')}" if shell else f"kinds={{'id': '{kind}'}}."
     return f"'id' {what} and is left out; to use it, pass {typed}"
@@ -209,7 +209,7 @@ def test_shuffled_ids_which_may_be_ranks_stay_with_a_note(door):
     table = numbered_by_arm("gaps").sample(frac=1, random_state=0).reset_index(drop=True)
     found = DOORS[door](table)
     assert [note.split(",")[0] for note in found.warnings if "'id'" in note] == [
-        "'id' holds whole numbers of which each occurs once"
+        "'id' holds whole numbers, each of which occurs once"
     ]
     assert found.pvalue < 0.05
     assert not any("'id'" in note for note in DOORS[door](table.assign(id=table.id % 97)).warnings)
@@ -220,4 +220,4 @@ def test_shuffled_ids_at_the_command_line(tmp_path):
     for typed in (["two-sample", str(tmp_path / "t.csv"), "--by", "arm"], [". ~ arm", str(tmp_path / "t.csv")]):
         found = CliRunner().invoke(app, ["test", *typed, "--permutations", "99", "--seed", "0", "--json"])
         note = next(note for note in json.loads(found.stdout)["warnings"] if "'id'" in note)
-        assert note.endswith("if it only numbers or names the rows, leave it out with --exclude id.")
+        assert note.endswith("if it only identifies the rows, leave it out with --exclude id.")

@@ -10,7 +10,7 @@ from meanmap.cli.commands import app
 from meanmap.core.tables.assigned import in_ranges, names_units
 
 UNITS, EACH = 150, 5
-SAID = "each value of 'user_id' is in one sample only"
+SAID = "each value of 'user_id' occurs in one sample only"
 
 
 def visits(seed, units=UNITS, each=EACH):
@@ -67,7 +67,7 @@ def test_with_clusters_there_is_no_hint_and_other_columns_of_users_are_compared(
     table = visits(None)
     table["income"] = 7 * table.user_id % 100_003
     found = mm.two_sample_test(table, by="variant", clusters="user_id", n_permutations=99, rng=0)
-    assert not any("is in one sample only" in note for note in found.warnings)
+    assert not any("occurs in one sample only" in note for note in found.warnings)
     assert {each.column for each in found.differences} == {"income", "depth", "scroll"}
 
 
@@ -119,14 +119,16 @@ def test_units_are_found_also_where_one_sample_is_small(share):
 
 
 def test_bets_on_several_rows_of_a_unit_are_warned_about():
-    with pytest.warns(UserWarning, match="each value of 'user_id' is in one sample only.* Bet on one row of each user"):
+    with pytest.warns(
+        UserWarning, match="each value of 'user_id' occurs in one sample only.* Bet on one row of each user"
+    ):
         mm.stats.TwoSampleBet.of(*parts_of(visits(None)), rng=0)
 
 
 def test_tests_of_independence_read_repeated_ids_as_before():
     table = visits(None)
     found = mm.independence_test(table[["user_id"]], table[["depth"]], n_permutations=99, rng=0)
-    assert not any("is in one sample only" in note for note in found.warnings)
+    assert not any("occurs in one sample only" in note for note in found.warnings)
 
 
 def in_separate_ranges(seed, text=False):

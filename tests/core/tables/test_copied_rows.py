@@ -115,16 +115,16 @@ def test_rows_of_several_variables_are_compared_together():
     assert note.startswith("60 of 120 rows of x and y repeat")
     assert copied_rows([x, RNG.normal(size=120)], ["x", "y"], paired=True) == ()
     apart = copied_rows([x, y], ["x", "y"])
-    assert [note[: len("each value of x is there 2 times")] for note in apart] == [
-        "each value of x is there 2 times",
-        "each value of y is there 2 times",
+    assert [note[: len("each value of x occurs 2 times")] for note in apart] == [
+        "each value of x occurs 2 times",
+        "each value of y occurs 2 times",
     ]
 
 
 def test_values_of_one_column_that_are_all_there_as_often():
     x = RNG.normal(size=40)
     (note,) = copied_rows([np.tile(x, 3)], ["x"])
-    assert note == "each value of x is there 3 times, but rows count as independent: if they are copies, remove them."
+    assert note == "each value of x occurs 3 times, but rows count as independent: if they are copies, remove them."
     others = [x, np.tile(x[:10], 3), np.r_[x, x[:5]], np.tile(np.linspace(0, 1, 30), 2), np.tile(np.arange(40), 2)]
     assert not any(copied_rows([other], ["x"]) for other in others)
 

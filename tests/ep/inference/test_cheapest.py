@@ -41,7 +41,7 @@ def test_a_function_of_a_microsecond_is_never_learned(rows):
 def test_a_function_of_a_second_is_always_learned(rows):
     kind, told = choice(sleeping(1.0), rows)
     assert kind is Learned
-    assert told == "learning, 1 s an evaluation, 10,000 for each message asked"
+    assert told == "learning, 1 s per evaluation, 10,000 for each message asked"
 
 
 @pytest.mark.parametrize(("rows", "kind"), [(20, ep.ImportanceSampling), (1000, Learned)])
@@ -122,7 +122,7 @@ def test_what_was_learned_goes_on_with_the_oracles_of_the_posterior(monkeypatch)
     )
     model = ep.FactorGraph(factor)
     first = ep.infer(model, rng=0)
-    assert first.report.choices["f: messages by"].startswith("learning, 1 s an evaluation")
+    assert first.report.choices["f: messages by"].startswith("learning, 1 s per evaluation")
     assert isinstance(first.oracles["f"], Learned)
     second = ep.infer(model, first.oracles, rng=0)
     asked = "f: asked of the oracle"

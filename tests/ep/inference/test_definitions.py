@@ -278,7 +278,7 @@ def test_sums_that_contradict_each_other(likelihood, unit):
         assert not post.report.converged
         assert post.report.status == "stopped at impossible data"
         (note,) = post.report.notes
-        assert "from what other sums without noise say; give precision= if numbers are rounded" in note
+        assert "from the value that other sums without noise imply; give precision= if numbers are rounded" in note
 
 
 @pytest.mark.parametrize(("groups", "some"), [(3, 1000), (40, 20)])

@@ -234,4 +234,4 @@ def test_vectors_that_would_be_too_long_stay_apart_and_a_note_says_so(monkeypatc
     monkeypatch.setattr(joined, "_LENGTH", 3)
     monkeypatch.setattr(eliminated, "_LEFT", 1)
     (note,) = ep.infer(ep.FactorGraph(*by_vector_and_sum())).report.notes
-    assert "have separate beliefs and meet in linear factors round loops" in note
+    assert "have separate beliefs and meet in linear factors that form loops" in note

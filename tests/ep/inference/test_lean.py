@@ -147,7 +147,7 @@ def test_without_audits_the_report_says_what_predictions_lead_to():
     diary = learned.diary("Logistic(z)")
     assert diary.sampled == 64
     assert 0.1 < off == pytest.approx(diary.lean.most, rel=0.2)
-    assert f"moves beliefs by {diary.lean.most:.2g} standard deviations, as 64 answers tell" in diary.notes()[0]
+    assert f"moves beliefs by {diary.lean.most:.2g} standard deviations, as 64 answers show" in diary.notes()[0]
 
 
 def test_doubts_of_samples_add_up_to_what_the_joint_belief_is_off_by():
@@ -204,7 +204,7 @@ class Astray(ep.extending.HostOracle):
 @pytest.mark.parametrize(
     ("moved", "starts"),
     [
-        (lambda first, precision, sweep: (first, precision - 10), "the run started anew after sweep"),
+        (lambda first, precision, sweep: (first, precision - 10), "the run restarted after sweep"),
         (lambda first, precision, sweep: (first + 0.1 * 0.98**sweep, precision), ""),
     ],
 )
@@ -215,7 +215,7 @@ def test_a_run_that_predictions_keep_from_coming_to_rest_asks_about_everything(m
     assert (post.report.converged, oracle.told) == (True, 1)
     assert float(exact["w"].kl(post["w"])) < 1e-10
     assert post.log_evidence == pytest.approx(exact.log_evidence, abs=1e-6)
-    assert bool(starts) == any("started anew" in note for note in post.report.notes)
+    assert bool(starts) == any("restarted" in note for note in post.report.notes)
     assert starts in " ".join(post.report.notes)
 
 
@@ -232,7 +232,7 @@ def test_learned_messages_are_asked_once_sweeps_are_known_not_to_come_to_rest():
     exact, post = ep.infer(model), ep.infer(model, messages=learned, rng=0)
     assert post.report.converged
     assert float(exact["w"].kl(post["w"])) < 1e-10
-    (note,) = [note for note in post.report.notes if "all messages were asked from then on" in note]
+    (note,) = [note for note in post.report.notes if "from then on the oracle answered all messages" in note]
     assert "sweeps with predictions did not converge" in note
     # What is asked already cannot be given up again.
     assert not learned.stop_predicting(model.factors[1])

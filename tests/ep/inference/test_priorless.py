@@ -17,7 +17,7 @@ def note_of(*factors):
 def test_a_number_without_a_prior_is_named_with_what_to_type():
     x, y = ep.Variable("x", ep.Normal), ep.Variable("y", ep.Normal)
     assert note_of(ep.Gaussian(x, y, precision=1.0)) == (
-        "'x' has no prior, and what is believed about it is not a distribution, so that there is no log "
+        "'x' has no prior, and the belief about it is improper, so there is no log "
         "evidence: give it a prior, such as ep.Variable('x', ep.Normal(0.0, 1.0))"
     )
     assert note_of(ep.Interval(x, 0.0)).endswith("give it a prior, such as ep.Variable('x', ep.Normal(0.0, 1.0))")
@@ -77,7 +77,7 @@ def test_the_evidence_without_a_prior_is_an_integral_over_all_values(groups, vec
     (note,) = post.report.notes
     assert note == (
         "'b' has no prior: the log evidence is that of a density of 1 for all values of it. It depends on its unit, "
-        "and compares only models that have it, too"
+        "and compares only models that also have it"
     )
 
 

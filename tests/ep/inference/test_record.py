@@ -88,6 +88,6 @@ def test_numbers_whose_squares_are_infinite_are_named():
     post = ep.infer(ep.FactorGraph(ep.Gaussian(z, observed=[1.0, -1e300, 3.0], name="seen")))
     assert float(post["z"].mean()[1]) == pytest.approx(-5e299)
     assert post.report.notes[-1] == (
-        "the log evidence is not a number: observed at [1] of seen is 1e+300, and computing with squares of it takes "
-        "larger numbers than there are: measure it in a larger unit"
+        "the log evidence is not a number: observed at [1] of seen is 1e+300, whose square is too large to "
+        "compute with: measure it in a larger unit"
     )

@@ -40,7 +40,7 @@ class Doubting(HostOracle):
         raise NotImplementedError
 
     def notes(self, factor):
-        return ("12 audits, rms z 3: doubt it",)
+        return ("12 audits, rms z 3: do not trust these errors",)
 
     def doubts_itself(self, factor):
         return True
@@ -71,11 +71,11 @@ TABLE = {
         None,
     ),
     "doubt of a mode": (lambda: record(0.2, oracle=ep.Laplace(), effective=600.0), WRONG, "off by 0.2 standard"),
-    "audits that failed": (lambda: record(0.0, hosts={0: Doubting()}), WRONG, "doubt it"),
+    "audits that failed": (lambda: record(0.0, hosts={0: Doubting()}), WRONG, "do not trust these errors"),
     "points that miss": (
         lambda: record(3.0, effective=2.0),
-        "converged, but samples missed where the mass is",
-        "not to be used",
+        "converged, but samples missed most of the mass",
+        "do not use its beliefs",
     ),
     "few points": (lambda: with_(record(0.0), sampled=Sampled({}, {"d": 12.0})), SAMPLED, None),
     "too narrow": (

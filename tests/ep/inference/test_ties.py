@@ -59,7 +59,7 @@ def test_two_parameters_of_a_curve_are_named(black_box):
     post = ep.infer(model, sweeps=200)
     note = next(n for n in post.report.notes if "separate beliefs" in n)
     assert "'top' and 'half'" in note
-    assert "of what they should be or less, as functions are only looked at where these narrow beliefs are" in note
+    assert "of what they should be or less, as functions are evaluated only where these narrow beliefs are" in note
     # Beside the exact law, by a plain sum.
     t, h = (grid[..., None] for grid in np.meshgrid(np.linspace(1, 3, 300), np.linspace(0.2, 1.0, 300), indexing="ij"))
     log_law = -((t - 2) ** 2) / 2 - (h - 0.6) ** 2 / 0.02 - 50 * ((y - t * x / (h + x)) ** 2).sum(-1, keepdims=True)

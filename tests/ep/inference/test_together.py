@@ -91,7 +91,9 @@ def test_what_is_not_solved_together_is_told_of_always(monkeypatch):
     monkeypatch.setattr("meanmap.ep.inference.eliminated._LEFT", 0)
     post = ep.infer(probit(GROUPS, constant(), effects(), Y))
     (note,) = post.report.notes
-    assert note.startswith("'w', 'u' have separate beliefs and meet in linear factors round loops: standard deviations")
+    assert note.startswith(
+        "'w', 'u' have separate beliefs and meet in linear factors that form loops: standard deviations"
+    )
     told = float(note.split("too small, about ")[1].split()[0])
     # The exact posterior, over the constant's grid with each group integrated by 40 nodes.
     nodes, weights = np.polynomial.hermite_e.hermegauss(40)
@@ -118,7 +120,7 @@ def test_many_groups_are_measured_and_what_is_too_large_is_told_of(monkeypatch):
     post = ep.infer(probit(GROUPS, constant(), effects(), Y))
     assert "come out too small, about" in post.report.notes[0]
     monkeypatch.setattr("meanmap.ep.inference.block._MOST", 10)
-    assert "how much was not measured" in ep.infer(probit(GROUPS, constant(), effects(), Y)).report.notes[0]
+    assert "by how much is not known" in ep.infer(probit(GROUPS, constant(), effects(), Y)).report.notes[0]
 
 
 def test_runs_that_do_not_come_to_rest_say_that_deviations_may_be_too_small(monkeypatch):
@@ -161,7 +163,7 @@ def test_a_log_density_of_sums_is_told_of():
     w, u, f = constant(), effects(), ep.Variable("f", ep.Normal, plate=100)
     rows = ep.Density(lambda a, b, y: -((y - a - b) ** 2) / 2, f, u[GROUPS], Y)
     note = told_of(ep.FactorGraph(ep.Dot(np.ones((100, 1)), w, f), rows), "w", BESIDE_GROUPS)
-    assert note.startswith("'w', 'u' have separate beliefs and meet in factors round loops")
+    assert note.startswith("'w', 'u' have separate beliefs and meet in factors that form loops")
 
 
 @pytest.mark.slow

@@ -100,7 +100,9 @@ def test_batches_that_cannot_be_added_are_refused_in_words():
         post.update(ep.FactorGraph(ep.Gaussian(again, observed=1.0)))
     z = ep.Variable("z", ep.Normal, plate=2)
     rows = ep.FactorGraph(ep.Sum(mu, out=z), ep.Gaussian(z, observed=[1.0, 2.0]))
-    with pytest.raises(InputError, match="'z' has a plate and no prior, and was met before: make another Variable"):
+    with pytest.raises(
+        InputError, match="'z' has a plate and no prior, and an earlier batch used it: make another Variable"
+    ):
         ep.infer(rows).update(rows)
     x = ep.Variable("x", ep.Normal)
     flat = ep.infer(ep.FactorGraph(ep.Gaussian(mu, x), ep.Gaussian(other, observed=1.0)))

@@ -71,7 +71,7 @@ def test_a_second_problem_asks_less_and_both_end_where_quadrature_ends():
         ep.Learned().reuse(counts, learned.trained(factor))
     with pytest.raises(ParameterError, match="nothing was learned for"):
         ep.Learned().trained(factor)
-    with pytest.raises(ParameterError, match="no factor 'other' was answered; known are"):
+    with pytest.raises(ParameterError, match="factor 'other' was not learned; known are"):
         learned.diary("other")
 
 
@@ -174,7 +174,7 @@ def test_failed_audits_lower_the_threshold_and_are_told():
     diary.compare(np.full((12, 2), 3.0))
     assert diary.recent_audits() == 12
     assert diary.recent_score() == pytest.approx(3.0)
-    assert "rms z 3, 3: doubt it" in diary.notes()[0]
+    assert "rms z 3, 3: do not trust these errors" in diary.notes()[0]
     diary.refreshed("audits failed")
     assert diary.recent_audits() == 0
 
@@ -350,7 +350,9 @@ def test_answers_of_which_nothing_can_be_learned_are_asked_for():
     post = ep.infer(model, ep.Learned(ep.Quadrature(), initial=20), rng=0)
     assert post.report.converged
     np.testing.assert_allclose(post["z"].mean(), ep.infer(model)["z"].mean(), rtol=1e-9)
-    assert any("answers are the same: all messages were asked from then on" in note for note in post.report.notes)
+    assert any(
+        "answers are the same: from then on the oracle answered all messages" in note for note in post.report.notes
+    )
 
 
 def test_one_question_that_comes_again_in_every_run_is_no_error():
@@ -381,7 +383,7 @@ def test_what_gave_up_stands_aside_until_it_has_seen_a_quarter_more():
     known = learned._learner(factor.name).known
     second, *later = (run() for _ in range(1 + -(-known // 240)))
     assert (second.asked, second.predicted) == (240, 0)
-    assert "in an earlier run sweeps with predictions did not converge: all messages were asked" in second.notes()[0]
+    assert "in an earlier run sweeps with predictions did not converge: from then on the oracle" in second.notes()[0]
     assert later[-1].predicted > 0
 
 

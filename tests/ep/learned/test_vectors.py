@@ -338,4 +338,4 @@ def test_a_run_with_vectors_ends_where_its_oracle_does():
     diary = learned.diary("counts")
     assert diary.predicted > 0
     if diary.gave_up:
-        assert any("all messages were asked from then on" in note for note in post.report.notes)
+        assert any("from then on the oracle answered all messages" in note for note in post.report.notes)

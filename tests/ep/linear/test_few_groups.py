@@ -95,4 +95,4 @@ def test_interpolation_that_disagrees_with_its_nodes_is_noted(monkeypatch):
     monkeypatch.setattr(integrate, "_CHEAP", 0)
     report = fit("y ~ x + (1 | g)", few_groups(300, 5, 0.5, np.random.default_rng(0))).report
     assert report.status == "converged, but standard deviations may be wrong"
-    assert any("90% of the probability where the nodes have none" in note for note in report.notes)
+    assert any("90% of its probability where its " in note for note in report.notes)

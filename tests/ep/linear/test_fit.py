@@ -287,7 +287,7 @@ def test_shared_columns_that_give_each_group_a_value_of_its_own_are_noted(formul
     # Two groups with a column that differs between them are the same.
     half = DATA.g > DATA.g.median()
     notes = fit(formula, DATA.assign(half=half.map({True: "b", False: "a"}), pair=3.0 - half)).report.notes
-    listed = [note for note in notes if note.startswith("columns of effects that all rows share already give each")]
+    listed = [note for note in notes if note.startswith("fixed effects already give each")]
     assert [note.split("Leave out these columns, or ")[1] for note in listed] == [n for n in named.split(", ") if n]
 
 

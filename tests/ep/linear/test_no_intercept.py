@@ -24,6 +24,6 @@ def test_means_of_labels_have_the_prior_of_the_intercept():
         np.testing.assert_allclose(own.iloc[3:, :2], other.iloc[3:, :2], rtol=0.1, atol=0.02)
         np.testing.assert_allclose(labels.predict(), plain.predict(), atol=0.1)
         np.testing.assert_allclose(labels.contrasts("c"), plain.contrasts("c"), atol=0.1)
-    assert "no intercept: c[a], c[b], c[c] each have its prior" in str(labels)
+    assert "no intercept: its prior is that of each of c[a], c[b], c[c]" in str(labels)
     given = fit("y ~ 0 + c + (1 | g)", data, priors={"c[a]": (900.0, 0.1)}).to_frame()
     assert given.loc["c[a]", "estimate"] < 950

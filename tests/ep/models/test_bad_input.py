@@ -84,7 +84,7 @@ def test_labels_that_are_not_two(model):
         (lambda: models.gp_classification(X, Y, kernel=3), KindError, "expected a kernel"),
         (lambda: models.gp_classification(X, Y, variance=-1.0), ParameterError, "variance"),
         (lambda: models.ranking(["a"], ["b", "c"]), ShapeError, "winners has 1 games and losers 2"),
-        (lambda: models.ranking(["a", "b"], ["b", "b"]), ParameterError, "game 1 is 'b' against himself"),
+        (lambda: models.ranking(["a", "b"], ["b", "b"]), ParameterError, "game 1 is 'b' against 'b'"),
         (lambda: models.ranking(["a", None], ["b", "c"]), NonFiniteError, "missing"),
         (lambda: models.ranking([], []), InputError, "empty"),
         (lambda: models.ranking(["a"], ["b"], [2]), ParameterError, "True or False for each of 1 games"),

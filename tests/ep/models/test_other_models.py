@@ -110,7 +110,7 @@ def test_a_ranking_is_that_of_a_sum_over_all_skills():
     assert fit.plot().get_xlabel().startswith("skill")
     with pytest.raises(InputError, match=r"'ana' \(did you mean 'ann'\?\) has played no game here; 3 players have\."):
         fit.probability("ana", "bob")
-    with pytest.raises(ParameterError, match="'bob' cannot play against himself"):
+    with pytest.raises(ParameterError, match="'bob' cannot play against themselves"):
         fit.probability("bob", "bob")
 
 

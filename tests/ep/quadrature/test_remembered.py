@@ -410,7 +410,7 @@ def test_data_that_no_value_of_a_function_comes_near_are_doubted(function):
     z, x = ep.Variable("z", ep.Normal(0.0, 1.0)), ep.Variable("x", ep.Normal)
     post = ep.infer(ep.FactorGraph(ep.BlackBox(function, z, x), ep.Gaussian(x, observed=10.0, precision=1.0)))
     assert post.report.status == "converged, but standard deviations may be wrong"
-    assert post.report.notes[-1].endswith("give the oracle more points, or take another one")
+    assert post.report.notes[-1].endswith("give the oracle more points, or use another one")
 
 
 @pytest.mark.parametrize("observed", [0.9, 4.0])

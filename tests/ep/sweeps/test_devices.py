@@ -111,5 +111,5 @@ def test_what_devices_cannot_share_is_explained():
         ep.infer(model, mesh=Mesh(np.array(jax.devices()[:1]).reshape(1, 1), ("a", "b")))
     with pytest.raises(KindError, match=r"has an oracle on the host, which is asked for whole plates: leave mesh= out"):
         ep.infer(model, lambda questions: None, mesh=mesh)
-    with pytest.raises(KindError, match="members of a plate would be met one by one"):
+    with pytest.raises(KindError, match="members of a plate would be updated one by one"):
         ep.infer(model, schedule="sequential", mesh=mesh)

@@ -144,8 +144,8 @@ def test_errors(call, error, message):
 @pytest.mark.parametrize(
     ("question", "data", "expected"),
     [
-        ("0 ~ 1", pd.DataFrame(np.eye(9)), "no names: give the DataFrame names that are not its numbers"),
-        (FARM, "sun ~ water", "the question 'sun ~ water' comes second; expected it first, and then the table"),
+        ("0 ~ 1", pd.DataFrame(np.eye(9)), "no names: name the columns of the DataFrame with text"),
+        (FARM, "sun ~ water", "the question 'sun ~ water' comes second; expected the question first, then the table"),
         ("sun ~ water", FARM.to_dict("records"), "no names: make a table of these mappings, as pandas.DataFrame does"),
         ("sun ~ water", np.eye(9), "no names: pass a DataFrame"),
     ],

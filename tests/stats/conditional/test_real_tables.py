@@ -80,7 +80,7 @@ def test_texts_are_told_and_read_by_their_principal_coordinates():
     rng = np.random.default_rng(4)
     mood = rng.normal(size=100)
     result = asked(("text", "number", "number"), (mood, rng.normal(size=100), rng.normal(size=100)), rng)
-    assert "x holds texts, nearly every row a different one: the test uses their first 10" in result.warnings[0]
+    assert "x holds texts that differ in nearly every row: the test uses their first 10" in result.warnings[0]
     texts = text(mood, rng)
     pieces = [[f"  {t} "[i : i + 3] for i in range(len(t) + 1)] for t in texts]
     known = sorted({p for row in pieces for p in row})

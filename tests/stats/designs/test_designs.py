@@ -355,7 +355,7 @@ APART = (HALF == PARITY) * 1.0  # all weight of x in one stratum, all of y in th
         (lambda: mm.two_sample_test(X, Y, within=PARITY, weights=APART), InputError, "positive weight of two samples"),
         (lambda: mm.two_sample_test(FRAME, by="group", within="group"), ParameterError, "within names 'group', whose"),
         (lambda: mm.two_sample_test(FRAME, by="group", clusters=["group", "site"]), ParameterError, "clusters names"),
-        (lambda: mm.test("u ~ group", FRAME, within="group"), ParameterError, "whose values tell the samples apart"),
+        (lambda: mm.test("u ~ group", FRAME, within="group"), ParameterError, "whose values define the samples"),
         (lambda: mm.test("u ~ group", FRAME, clusters="group"), ParameterError, "clusters names 'group', whose values"),
         (lambda: mm.two_sample_test(X, Y, within=X, missing="drop"), ParameterError, "make it a column"),
         (lambda: mm.two_sample_test(FRAME, by="group", within=FRAME.site), ParameterError, "by= puts rows into groups"),

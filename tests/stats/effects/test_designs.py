@@ -235,7 +235,7 @@ def test_one_stratum_with_one_row_of_a_sample_is_left_out():
     within = np.r_[np.zeros(10), np.ones(9), 2, np.zeros(10), np.ones(8), np.full(3, 2)]
     assert 0 < mm.two_sample_test(x, y, within=within, n_permutations=99, rng=0).pvalue <= 1
     found = mm.two_sample_effect(x, y, KERNEL, within=within, rng=0)
-    said = "4 of 41 rows are left out: their stratum has one row, or one cluster, of a sample."
+    said = "4 of 41 rows are left out: their stratum has only one row, or one cluster, of a sample."
     assert said in found.warnings, found.warnings
     kept, values = within < 2, np.r_[x, y][:, None]
     laws = []

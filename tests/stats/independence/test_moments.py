@@ -161,7 +161,7 @@ def test_collections_that_do_not_lie_side_by_side():
     for chunks in ((7000, 2), ((5000, 7000, 6000, 3000), 2)):
         found = mm.independence_test(x, y.rechunk(chunks), "median", rng=0)
         assert (found.pvalue, found.statistic) == (expected.pvalue, expected.statistic)
-    with pytest.raises(ParameterError, match="have null='spectral' or 'gamma'"):
+    with pytest.raises(ParameterError, match="take null='spectral' or 'gamma'"):
         mm.independence_test(x, y, null="permutation")
 
 

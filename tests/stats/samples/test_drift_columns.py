@@ -12,9 +12,9 @@ from meanmap.cli.commands import app
 
 BATCHES = 6
 FORMS = {
-    "gaps": ("only numbers or names the rows", "number"),
-    "wide gaps": ("only numbers or names the rows", "number"),
-    "text": ("only numbers or names the rows", "label"),
+    "gaps": ("only identifies the rows", "number"),
+    "wide gaps": ("only identifies the rows", "number"),
+    "text": ("only identifies the rows", "label"),
     "day": ("holds dates or times as text", "time"),
     "when": ("holds times, which differ in every batch,", "time"),
 }

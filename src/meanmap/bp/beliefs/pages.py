@@ -89,7 +89,7 @@ class QueriedPage(Paged):
         if brief:
             return Page(f"{type(self).__name__}", "", drawn.sections[:1])
         chart = query_chart(self._answers_of_page, names) if len(names) <= MOST_NODES else None
-        text = "Beliefs were computed beforehand, at quantiles of what is believed without evidence."
+        text = "Beliefs were computed beforehand, at quantiles of the beliefs without evidence."
         moved = [] if chart is None else [Section("Move the evidence", "", text, charts=(chart,))]
         return Page("A network that answers queries", "", (*drawn.sections, *moved), drawn.facts)
 

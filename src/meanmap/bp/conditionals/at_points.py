@@ -118,7 +118,7 @@ class AtPoints:
         centre, scale = self.unit
         first, at, last = (f"{centre + scale * each:.4g}" for each in (low, value, high))
         raise InputError(
-            f"many rows have {at}, as this one: its rank among them is not known, and it may become any number from "
+            f"many rows have {at}, like this one: its rank among them is not known, and it may become any number from "
             f"{first} to {last}. do() gives the distribution of these."
         )
 

@@ -50,8 +50,8 @@ FEW_GAPS = 0.01
 CLUSTERS = "(clusters)"
 # What gaps that go with other columns do to effects.
 OF_GAPS = (
-    "such gaps may bias do() and effect(), and intervals do not count that. If they depend only on other columns of "
-    "the table, fill them in, and pool the effects in the tables of DependencyNetwork().fit(data).impute(data, "
+    "such gaps may bias do() and effect(), and intervals do not account for that. If they depend only on other columns "
+    "of the table, fill them in, and pool the effects in the tables of DependencyNetwork().fit(data).impute(data, "
     f"draws=20) by bp.pooled. {SHIFTS}"
 )
 
@@ -228,7 +228,7 @@ class BayesianNetwork(Paged):
         clusters : column names, array, or whole number, optional
             Which rows depend on one another, such as those of one person: a column, a value for each row, or a number
             of consecutive rows. Intervals then count clusters, not rows; expected at least 20. With 60 clusters of 5
-            rows, intervals of 90 % were measured to hold .87 to .90 (200 tables each); those of rows held .53.
+            rows, 90 % intervals covered .87 to .90 in simulations (200 tables each); those of rows covered .53.
         rng : None, int, Generator or JAX key
             Makes the intervals reproducible.
 
@@ -242,14 +242,14 @@ class BayesianNetwork(Paged):
         The graph says what is adjusted for (Henckel et al. 2022), without columns with gaps where others are enough.
         The outcome is regressed on this and the cause, by a line, smooth and rough parts, and jumps and bends in
         numbers where these are clear; residuals are weighted so that averages over rows are those with the cause set
-        (Hirshberg & Wager 2021). Intervals count noise, which rows came, and what the parts may have missed. They are
-        too narrow where a jump or a bend that is too small to be seen lies at or between the two values, and hold .76
+        (Hirshberg & Wager 2021). Intervals allow for noise, the sampling of rows, and what the parts may have missed.
+        They are too narrow where a jump or a bend too small to detect lies at or between the two values, and cover .76
         to .87 where one of these is at a bend: cut the cause into labels if you know of one. Rules on two columns, such
         as whether two signs agree, are found and adjusted for where these are clear; rules on three that none of two
         shows are not: make such a rule a column of its own. For plain lines intervals are 1.2 to 1.4 times as wide as
         those of least squares, which assume them: regressions that are straight in the cause, curved and rough are
         averaged, weighted by their evidence (Hoeting et al. 1999). Where a dose bends so gently that rows hardly show
-        it, intervals of 90 % were measured to hold .70 to .80; where the effect grows with the square of a confounder,
+        it, 90 % intervals covered .70 to .80 in simulations; where the effect grows with the square of a confounder,
         .84 (80 tables of 300 or 800 rows), with estimates a third of a standard error too low. Only what the effect
         depends on is learned: unlike `do()` it needs the rows, not a fitted network. The estimate is the same for the
         same table; only the ends of intervals involve random draws. Rows with gaps are left out: with gaps of a
@@ -338,7 +338,7 @@ def _spared(best: Sequence[Hashable] | None, adjusted: Sequence[Hashable] | None
     if not spared:
         return ()
     them = " and ".join(map(repr, spared))
-    return (f"the effect is not adjusted for {them}, with missing values: other columns are enough.",)
+    return (f"the effect is not adjusted for {them}, because of missing values: other columns are enough.",)
 
 
 def _refuse_numbers_as_text(column: Data, name: Hashable) -> None:

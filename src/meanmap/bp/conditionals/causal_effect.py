@@ -209,7 +209,7 @@ class CausalEffect(Paged, Value):
         return effect_page(self)
 
     def __str__(self) -> str:
-        lines = [f"the effect of {self.of!r} from {self.from_!r} to {self.to!r} on {self.on!r}, with intervals of 90 %"]
+        lines = [f"the effect of {self.of!r} from {self.from_!r} to {self.to!r} on {self.on!r}, with 90 % intervals"]
         if self.labels:
             lines += [f"  share of {label!r}: {self.difference(label)}" for label in self.labels]
         else:
@@ -226,5 +226,5 @@ class CausalEffect(Paged, Value):
         share = f"{100 * self.unsupported:.0f} % of rows have little support"
         return [
             f"adjusted for {names}" if names else "no adjustment is needed",
-            f"{self.rows} rows{of_clusters}, an effective {before} and {after} in each arm; {share}",
+            f"{self.rows} rows{of_clusters}, effective sample sizes {before} and {after} in the two arms; {share}",
         ]

@@ -41,7 +41,7 @@ def notes_of_codes(
         column = columns[name]
         if column.column.kind == "time":
             notes += [
-                f"{name!r} counts as a number, whose effects are smooth, but {on!r} varies with {cycle} of {name!r}: "
+                f"{name!r} counts as a number with smooth effects, but {on!r} varies with {cycle} of {name!r}: "
                 "make it a column of its own, and draw its arrows."
                 for cycle in cycles(column.in_unit(numbers[name][:, 0]), left)
             ]
@@ -52,12 +52,12 @@ def notes_of_codes(
         whole = np.allclose(values, np.round(values), rtol=0, atol=1e-6)
         if not whole and differ(left, _parts(values), unequal=True) < DIFFERENT:
             notes.append(
-                f"{name!r} counts as a number, whose effects are smooth, but {on!r} varies with it in steps or waves "
+                f"{name!r} counts as a number with smooth effects, but {on!r} varies with it in steps or waves "
                 "that smooth effects do not follow: if you know where they are, cut it there into labels."
             )
         if whole and len(found) >= LEAST_VALUES and differ(left, group) < DIFFERENT:
             notes.append(
-                f"{name!r} counts as a number, whose effects are smooth, but {on!r} varies more among its {len(found)} "
+                f"{name!r} counts as a number with smooth effects, but {on!r} varies more among its {len(found)} "
                 "values than smooth effects explain. "
                 + if_codes(f"answers are wrong: pass kinds={{{str(name)!r}: 'label'}}")
             )

@@ -131,7 +131,7 @@ class DependencyNetwork:
         """
         table, each, notes = CodedTable.of(data, None, missing, kinds, MOST_WIDTH)
         if len(each) < 2:
-            raise ShapeError(f"data has the one column {next(iter(each))!r}; expected at least two.")
+            raise ShapeError(f"data has only one column, {next(iter(each))!r}; expected at least two.")
         whole = np.concatenate(list(each.values()), axis=1)
         numbers = whole[spread_rows(len(whole), MOST_ROWS)]
         if len(numbers) < LEAST_ROWS:
@@ -146,7 +146,7 @@ class DependencyNetwork:
         conditionals = [_learned(scale, numbers, j, laws, self.regressions) for j, _ in enumerate(names)]
         few_apart = self.regressions is None
         if any(UNLIKE in note for note in notes):
-            notes = (*notes, f"what is filled in is right where gaps depend only on other columns. {SHIFTS}")
+            notes = (*notes, f"imputed values are valid if gaps depend only on other columns. {SHIFTS}")
         return FittedDependencyNetwork(table, scale, laws, tuple(conditionals), rows, notes, few_apart)
 
     def __repr__(self) -> str:

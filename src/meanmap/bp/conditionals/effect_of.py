@@ -43,7 +43,7 @@ FEW_HITS, RARE = 20, 0.15
 HARM = "intervals are too narrow. Use the residuals of structure.prewhiten, or rows that lie far enough apart"
 # What was measured where the mean of costs rests on few rows.
 OF_COSTS = (
-    "Intervals of 90 % of differences of such means were measured to hold .85 (51 of 60 tables of 2000 rows, most of "
+    "In simulations 90 % intervals of differences of such means covered .85 (51 of 60 tables of 2000 rows, most of "
     "them zero and the others lognormal with σ = 2). "
 )
 
@@ -111,7 +111,7 @@ def effect_of(
         )
     if adjusted and unsupported * (1 - found.straight) > NOTED:
         rare = f"in {100 * unsupported:.0f} % of rows one of the two values is rare"
-        notes += (f"{rare}: there the effect is extrapolated, and intervals do not count how it may differ.",)
+        notes += (f"{rare}: there the effect is extrapolated, which intervals do not account for.",)
     if exact:
         for name in adjusted or ():
             notes += _never(columns[name], name, used[name], of_arm, of, ends)
@@ -181,9 +181,9 @@ def _check_labels(column: CodedColumn, name: Hashable, seen: np.ndarray, on: Has
     merged = 0 if column.labels is None else len(column.labels) - column.width + 1
     if merged > 1 and seen[:, -1].mean() > NOTED:
         raise InputError(
-            f"{merged} of the {merged + column.width - 1} labels of {name!r}, the rarest, count as one here, and "
-            f"{100 * seen[:, -1].mean():.0f} % of the rows have them: the effect would not be adjusted for what "
-            f"differs among these. Expected fewer labels: put those together that are alike, or fit "
+            f"the {merged} rarest of the {merged + column.width - 1} labels of {name!r} count as one here, and "
+            f"{100 * seen[:, -1].mean():.0f} % of the rows have them: the effect would not be adjusted for differences "
+            f"among them. Expected fewer labels: merge those that are alike, or fit "
             f"'{on} ~ {of} + (1 | {name})' with mm.fit."
         )
 
@@ -192,7 +192,9 @@ def _of_gaps(numbers: Mapping[Hashable, np.ndarray], there: np.ndarray) -> tuple
     """A note on the rows that are left out, and the columns that cause it."""
     gaps = {name: int(np.isnan(values).any(axis=1).sum()) for name, values in numbers.items()}
     shown = ", ".join(f"{name!r} ({count})" for name, count in gaps.items() if count)
-    return (f"{(~there).sum()} of {len(there)} rows are left out, where a value is missing: {shown}.",) if shown else ()
+    return (
+        (f"{(~there).sum()} of {len(there)} rows are left out because a value is missing: {shown}.",) if shown else ()
+    )
 
 
 def _few_clusters(number: int) -> tuple[str, ...]:
@@ -200,7 +202,7 @@ def _few_clusters(number: int) -> tuple[str, ...]:
     if number < LEAST_CLUSTERS:
         raise EmptyError(f"clusters has {number} clusters; expected at least {LEAST_CLUSTERS}.")
     if number < FEW_CLUSTERS:
-        return (f"{number} clusters are few: with 24 intervals of 90 % were measured to hold .80 (48 of 60 tables).",)
+        return (f"{number} clusters are few: with 24, 90 % intervals covered .80 in simulations (48 of 60 tables).",)
     return ()
 
 
@@ -211,10 +213,10 @@ def _few(column: CodedColumn, y: np.ndarray, cause: CodedColumn, t: np.ndarray) 
     number = y.sum(axis=0).min()
     hits = f"{column.states[int(y.sum(axis=0).argmin())]!r} occurs in {number:.0f} of {len(y)} rows"
     if number < FEW_HITS:
-        return (f"{hits}: with so few, intervals of 90 % of its share were measured to hold .83 to .92.",)
+        return (f"{hits}: with so few, 90 % intervals of its share covered .83 to .92 in simulations.",)
     if number < RARE * len(y) and cause.labels is None and len(np.unique(t)) > 2:
-        low = "differences of the share of so rare a label by a number were measured to be half a standard error"
-        return (f"{hits}: {low} too low, and intervals of 90 % to hold .83 (60 of 72 tables of 1000 rows).",)
+        low = "in simulations effects of a number on the share of such a rare label were half a standard error too low"
+        return (f"{hits}: {low}, and 90 % intervals covered .83 (60 of 72 tables of 1000 rows).",)
     return ()
 
 
@@ -230,7 +232,7 @@ def _never(
     ]
     return tuple(
         f"no row has {of!r} {ends[arm]!r} where {name!r} is {column.states[k]!r} ({rows[k]:.0f} rows): the effect "
-        "there is that of other rows. Leave these rows out for the effect on the others."
+        "there is taken from other rows. Leave these rows out for the effect on the others."
         for k, arm in lacking[:MOST_LACKING]
     )
 

@@ -95,14 +95,14 @@ class FittedDependencyNetwork(CodedModel):
             law, gaps = self.conditionals[place], self._gaps[place]
             if law.inside > TOO_WIDE:
                 yield (
-                    f"intervals of {name!r} are too wide where the other columns predict it nearly exactly: those of "
-                    f"50 % covered {law.inside:.2f} of held-out values there."
+                    f"intervals of {name!r} are too wide where the other columns predict it nearly exactly: "
+                    f"50 % intervals covered {law.inside:.2f} of held-out values there."
                 )
             if gaps > MANY_GAPS:
                 yield (
                     f"{gaps:.0%} of {name!r} is missing in the data. Beliefs are valid if values are missing at "
                     f"random given the other columns, which the data cannot show; where large values were missing "
-                    f"because they are large, intervals of 90 % covered .46 to .86 of them: see mm.bp.pooled."
+                    f"because they are large, 90 % intervals covered .46 to .86 of them: see mm.bp.pooled."
                 )
 
     @cached_property

@@ -32,7 +32,7 @@ def refuse_undecided(graph: PDAG, causes: Collection[Hashable], targets: Collect
             if len(open_):
                 raise InputError(
                     f"{of} depends on the direction of the edge {names[start]!r} — {names[open_[0]]!r}, which the "
-                    "graph does not determine: both are possible. If you know it, pass it, "
+                    "graph does not determine: both are possible. If you know it, pass "
                     "mm.graphs.PDAG.of(arrows, lines), or mm.pc(..., with what you know as required= and forbidden=)."
                 )
             doubted = np.argwhere(doubts & along)
@@ -47,7 +47,7 @@ def _unknown(graph: PDAG, a: Hashable, b: Hashable) -> str:
     own = "or your own graph, mm.graphs.PDAG.of(arrows, lines)."
     if graph.mark(a, b) is None:
         return (
-            f"whether an edge joins {a!r} and {b!r}: answers of tests contradict each other, as the notes of the graph "
+            f"whether an edge joins {a!r} and {b!r}: tests contradict each other, as the notes of the graph "
             f"say. {known} if it does, forbidden=[({a!r}, {b!r}), ({b!r}, {a!r})] if none does, {own}"
         )
     return (

@@ -77,6 +77,6 @@ def pooled_note(column: CodedColumn, parent: Hashable, name: Hashable) -> str:
     if labels <= column.width:
         return ""
     return (
-        f"of the {labels} labels of {parent!r} {labels - column.width + 1}, the rarest, count as one: {name!r} is not "
-        "adjusted for what differs among these."
+        f"the {labels - column.width + 1} rarest of the {labels} labels of {parent!r} count as one: {name!r} is not "
+        "adjusted for differences among them."
     )

@@ -163,5 +163,6 @@ def row_weights(regression: Any, rows: np.ndarray) -> RowWeights:
         return NearestWeights(rows, int(regression.n_neighbors))
     raise KindError(
         f"{regression!r} has no weights on training rows; expected a forest or tree of scikit-learn, or its nearest "
-        "neighbours by Euclidean distance, all alike, such as sklearn.ensemble.ExtraTreesRegressor(min_samples_leaf=5)."
+        "neighbours with Euclidean distance and uniform weights, such as "
+        "sklearn.ensemble.ExtraTreesRegressor(min_samples_leaf=5)."
     )

@@ -36,7 +36,7 @@ def to_one(values: np.ndarray, floor: float | None) -> np.ndarray:
         )
     if not (total > 0).all():
         raise ParameterError(
-            f"with floor={floor} messages contradict each other, and no point of a variable is left any mass: "
+            f"with floor={floor} messages contradict each other, and no point of a variable has any mass left: "
             "pass a floor above zero."
         )
     return values / total

@@ -183,7 +183,7 @@ class _LowRank(Update):
             return coordinates(kernel, sample.points, self.tolerance**2, None)
         if self.rank > sample.count:
             raise ParameterError(
-                f"rank is {self.rank}, but only {sample.count} points of {name!r} were seen: expected no more."
+                f"rank is {self.rank}, and {name!r} has {sample.count} points; expected at most {sample.count}."
             )
         return coordinates(kernel, sample.points, 0.0, self.rank)
 

@@ -186,8 +186,8 @@ class FittedKernelField(FittedField):
         """Corrections in words."""
         several, names = len(self.learned.variables) > 1, list(self.learned.variables)
         return [
-            f"messages{f' about {names[kind]!r}' if several else ''} to the power {correct.power:.2g}, and "
-            f"{correct.share:.0%} of each to all labels alike: so are labels best foretold that were left out."
+            f"messages{f' about {names[kind]!r}' if several else ''} to the power {correct.power:.2g}, "
+            f"with {correct.share:.0%} of each spread evenly over all labels: these predict held-out labels best."
             for kind, (_, correct) in corrections.items()
         ]
 
@@ -220,7 +220,7 @@ class FittedKernelField(FittedField):
         notes = (*self._far(seen), *self._contradictions(seen, nodes, found.messages, own), *self._few(seen, nodes))
         report = replace(found.report, notes=(*notes, *found.report.notes))
         if not report.converged and self.schedule is None:
-            why = f"not at rest after {report.steps} sweeps, in which all evidence crossed the graph and came back"
+            why = f"not converged after {report.steps} sweeps, in which all evidence crossed the graph and came back"
             last = (
                 f"messages still changed by {found.report.residuals[-1]:.1g} of their largest value: evidence travels "
                 f"around cycles and is counted repeatedly. Beliefs are those after these sweeps; counting=0.5 reduces "

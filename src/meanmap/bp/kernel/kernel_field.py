@@ -44,7 +44,7 @@ class KernelField(Field[FittedKernelField]):
         How messages are computed.
     schedule : optional
         By default two passes on a forest, otherwise flooding until messages converge, or until all evidence has crossed
-        the graph and come back: reports then say "not at rest".
+        the graph and come back: reports then say "not converged".
 
     Notes
     -----

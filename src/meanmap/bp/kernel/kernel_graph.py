@@ -160,7 +160,7 @@ def _refuse_meeting_arrows(graph: GraphLike) -> None:
     for name, (first, *others) in causes.items():
         if others:
             raise InputError(
-                f"the arrows {first!r} → {name!r} ← {others[0]!r} meet: {first!r} and {others[0]!r} become dependent "
+                f"{first!r} → {name!r} ← {others[0]!r} is a collider: {first!r} and {others[0]!r} become dependent "
                 f"given {name!r}, while relations along edges imply the opposite. Learn each variable "
                 "given its parents, mm.bp.BayesianNetwork(graph), or learn a tree, mm.KernelGraph(mm.chow_liu(table))."
             )

@@ -115,7 +115,7 @@ class GaussianGraph(QueriedPage):
         if not (c**2 < v[first] * v[second]).all():
             e = int(np.argmax(c**2 - v[first] * v[second]))
             raise InputError(
-                f"the covariance {c[e]:.3g} of {graph.named_edges[e]!r} is not possible with its variances: the square "
+                f"the covariance {c[e]:.3g} of {graph.named_edges[e]!r} is impossible with its variances: its square "
                 "must be less than their product."
             )
         diagonal, vector = 1 / v, m / v

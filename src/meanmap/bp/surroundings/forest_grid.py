@@ -160,7 +160,9 @@ class FittedForestGrid:
         read = [self._read(image) for image in images]
         atoms = self._atoms([part for parts in read for part in parts])
         weights = [_weights(parts, images[0].size, atoms) for parts in track(read, "restoring images")]
-        report = Report("read from surroundings: no messages", True, 0, notes=self._held() + self._other_noise(images))
+        report = Report(
+            "predicted from surroundings: no messages", True, 0, notes=self._held() + self._other_noise(images)
+        )
         atoms = atoms if self.scale is None else self.scale.back(atoms)
         variable = _Values(atoms[:, None], self.kernel)
         return Restored(variable, np.stack(weights, axis=1), images[0].shape, np.ndim(observed) == 3, report)
@@ -210,7 +212,7 @@ class FittedForestGrid:
     def _held(self) -> tuple[str, ...]:
         """Notes on the coverage of 90 % intervals in held-out images."""
         return tuple(
-            f"intervals of 90 % covered {reader.held.mean():.2f} of {name} pixels in held-out images, "
+            f"90 % intervals covered {reader.held.mean():.2f} of {name} pixels in held-out images, "
             f"{reader.held.min():.2f} to {reader.held.max():.2f} in each of {len(reader.held)} parts."
             for name, reader in (("observed", self.seen), ("missing", self.unseen))
             if len(reader.held)

@@ -126,7 +126,7 @@ class ParquetFiles(Source):
                 if name not in found:
                     raise ColumnError(
                         f"{path} has no column {name!r}, which {self.paths[0]} has; it has "
-                        f"{', '.join(map(repr, found))}. Leave the file out, or name the columns that all have."
+                        f"{', '.join(map(repr, found))}. Leave the file out, or name the columns that all files have."
                     )
                 if first[name] != found[name] and not (first[name].is_numeric() and found[name].is_numeric()):
                     raise KindError(
@@ -137,7 +137,7 @@ class ParquetFiles(Source):
             if self.columns is None and more:
                 raise ColumnError(
                     f"{path} has a column {more[0]!r}, which {self.paths[0]} lacks. Leave the file out, or name the "
-                    "columns that all have."
+                    "columns that all files have."
                 )
 
 

@@ -119,7 +119,7 @@ def _planned(source: Any, argument: str) -> list[Any]:
         raise ShapeError(f"{argument} is a Dask array of shape {source.shape}; expected (n,) or (n, d).")
     if source.ndim == 2 and len(source.chunks[1]) > 1:
         if any(np.isnan(source.chunks[1])):
-            raise ShapeError(f"{argument} has columns whose number Dask does not know: call compute_chunk_sizes().")
+            raise ShapeError(f"{argument} has a number of columns that Dask does not know: call compute_chunk_sizes().")
         source = source.rechunk({1: -1})
     return list(source.to_delayed().ravel())
 

@@ -36,7 +36,7 @@ __all__ = [
 
 # Why a column is left out, and a kind to declare so that it stays.
 Why = tuple[str, str]
-NUMBERED, DATED = "only numbers or names the rows", "holds dates or times as text"
+NUMBERED, DATED = "only identifies the rows", "holds dates or times as text"
 # Texts with more characters are no names of rows.
 LONGEST = 1000
 # Of fewer whole numbers in twice as large a range each may occur once by chance.
@@ -70,7 +70,7 @@ def left_out_of_table(name: str, why: str, kind: str) -> str:
     Examples
     --------
     >>> left_out_of_table("id", NUMBERED, "number")
-    "'id' only numbers or names the rows and is left out; to use it, pass kinds={'id': 'number'}"
+    "'id' only identifies the rows and is left out; to use it, pass kinds={'id': 'number'}"
     """
     pass_it = in_python(f"kinds={{{name!r}: {kind!r}}}", f"--kinds {shlex.quote(f'{name}={kind}')}")
     return f"{name!r} {why} and is left out; to use it, pass {pass_it}"
@@ -87,7 +87,7 @@ def without_ids(
     --------
     >>> tables = [{"id": range(1, 41, 2), "age": [31] * 20}, {"id": range(2, 41, 2), "age": [47] * 20}]
     >>> without_ids(tables, ["x", "y"], [])[1]
-    ("'id' only numbers or names the rows and is left out; to use it, pass kinds={'id': 'number'}.",)
+    ("'id' only identifies the rows and is left out; to use it, pass kinds={'id': 'number'}.",)
     >>> without_ids(tables, ["x", "y"], [], ["id"])[0] == tables
     True
     """
@@ -108,7 +108,7 @@ def apart_in(tables: Sequence[Mapping[str, Any]], keeps: Collection[str] = ()) -
     Examples
     --------
     >>> apart_in([{"id": range(20), "age": [31] * 20}])
-    {'id': ('only numbers or names the rows', 'number')}
+    {'id': ('only identifies the rows', 'number')}
     """
     stays = {*keeps, *_named.get()}
     shared = [name for name in tables[0] if name not in stays and all(name in table for table in tables)]
@@ -133,7 +133,7 @@ def why_apart(column: np.ndarray) -> Why | None:
     Examples
     --------
     >>> why_apart(np.array([f"K-{1000 + k}" for k in range(20)]))
-    ('only numbers or names the rows', 'label')
+    ('only identifies the rows', 'label')
     >>> why_apart(np.array([f"2026-01-{1 + k:02}" for k in range(20)]))
     ('holds dates or times as text', 'time')
     >>> why_apart(np.array([f"{k},5" for k in range(20)])) is None  # numbers that were not read as such
@@ -154,15 +154,15 @@ def shuffled_ids(samples: Sequence[Any], names: Sequence[str]) -> tuple[str, ...
     Examples
     --------
     >>> print(*shuffled_ids([{"id": np.arange(60) * 7 % 60, "age": [31] * 60}], ["x"]))
-    'id' holds whole numbers of which each occurs once, as the ids of shuffled rows do, and is compared like...
+    'id' holds whole numbers, each of which occurs once, like the ids of shuffled rows, and is compared like...
     """
     if any(comes_in_pieces(sample) or not source_of(sample).named for sample in samples):
         return ()
     tables = [raw_columns(sample, name) for sample, name in zip(samples, names, strict=True)]
     shared = [name for name in tables[0] if all(name in table for table in tables)]
     return tuple(
-        f"{name!r} holds whole numbers of which each occurs once, as the ids of shuffled rows do, and is compared like "
-        f"the others: if it only numbers or names the rows, leave it out{in_python('', f' with --exclude {name}')}."
+        f"{name!r} holds whole numbers, each of which occurs once, like the ids of shuffled rows, and is compared like "
+        f"the others: if it only identifies the rows, leave it out{in_python('', f' with --exclude {name}')}."
         for name in shared
         if _are_shuffled([values_there(table[name]) for table in tables])
     )
@@ -199,7 +199,7 @@ def why_not_watched(column: Any) -> Why | None:
         return DATED, _kind_of_dates(words)
     if _written_numbers(words):
         return None
-    return "holds texts, nearly every row a different one,", "label"
+    return "holds texts that differ in nearly every row", "label"
 
 
 def watched(reference: Any, within: Collection[str], kinds: Collection[str]) -> tuple[Any, dict[str, str]]:
@@ -209,7 +209,7 @@ def watched(reference: Any, within: Collection[str], kinds: Collection[str]) -> 
     Examples
     --------
     >>> watched({"id": range(20), "age": [31] * 20}, [], [])[1]
-    {'id': "'id' only numbers or names the rows and is left out; to use it, pass kinds={'id': 'number'}."}
+    {'id': "'id' only identifies the rows and is left out; to use it, pass kinds={'id': 'number'}."}
     """
     if comes_in_pieces(reference) or not source_of(reference).named:
         return reference, {}

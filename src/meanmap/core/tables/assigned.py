@@ -46,7 +46,7 @@ def without_units(
     >>> users = np.repeat(np.arange(40), 5)
     >>> tables = [{"user": users[users % 3 == k], "age": [31] * int((users % 3 == k).sum())} for k in range(2)]
     >>> print(without_units(tables, ["x", "y"], Kept([]))[1][0])
-    each value of 'user' is in one sample only, as where units are assigned with all of their rows, which are then not \
+    each value of 'user' occurs in one sample only, as when whole units are assigned: their rows are then not \
 independent: pass clusters='user'. 'user' is left out; to compare it, pass kinds={'user': 'number'}.
     """
     keeps = () if kept is None else (*kept.names, *map(str, kinds or ()))
@@ -107,8 +107,8 @@ def _clusters(name: str) -> str:
 def together(name: str) -> str:
     """What the rows of units are like, to be followed by what it does or what to type."""
     return (
-        f"each value of {name!r} is in one sample only, as where units are assigned with all of their rows, which are "
-        "then not independent"
+        f"each value of {name!r} occurs in one sample only, as when whole units are assigned: their rows are then not "
+        "independent"
     )
 
 
@@ -132,7 +132,7 @@ def _apart(columns: Sequence[np.ndarray]) -> bool:
 
 def names_units(columns: Sequence[np.ndarray | None]) -> bool:
     """Whether the values of a column, sample by sample, name units that were assigned to the samples at random: whole
-    numbers or labels of which each is in one sample only, although several rows have it, and which alternate between
+    numbers or labels, each of which is in one sample only although several rows have it, and which alternate between
     the samples in sorted order.
 
     If rows were assigned one by one, this has a probability below 10⁻⁹ for any column: given the number of rows in each

@@ -49,7 +49,7 @@ def notes_on_cycles(given: Mapping[str, Any], others: Mapping[str, Any]) -> tupl
     >>> days = np.datetime64("2024-01-01") + np.arange(200)
     >>> weekend = np.is_busday(days) + 0.1 * np.random.default_rng(0).normal(size=200)
     >>> print(*notes_on_cycles({"day": days}, {"sales": weekend}))
-    'day' counts as a number, whose effects are smooth, but 'sales' varies with the weekday of 'day': make it a \
+    'day' counts as a number with smooth effects, but 'sales' varies with the weekday of 'day': make it a \
 column of its own.
     >>> notes_on_cycles({"day": days}, {"sales": days - days[0]})
     ()
@@ -73,7 +73,7 @@ column of its own.
                 if span >= DEGREE * PERIODS.get(cycle, np.inf):
                     varying[cycle].append(other)
         notes += [
-            f"{name!r} counts as a number, whose effects are smooth, but {with_and(list(map(repr, each)))} "
+            f"{name!r} counts as a number with smooth effects, but {with_and(list(map(repr, each)))} "
             f"{'varies' if len(each) == 1 else 'vary'} with {cycle} of {name!r}: make it a column of its own."
             for cycle, each in varying.items()
             if each

@@ -178,7 +178,7 @@ def _copied_values(column: np.ndarray, said: str) -> tuple[str, ...]:
         return ()
     note = f"{rows} of {len(column)} rows of {said} have exactly the value of another row"
     if (times == times[0]).all():
-        note = f"each value of {said} is there {times[0]} times"
+        note = f"each value of {said} occurs {times[0]} times"
     return (f"{note}, but rows count as independent: if they are copies, remove them.",)
 
 

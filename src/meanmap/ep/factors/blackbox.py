@@ -292,9 +292,9 @@ def _read_arguments(function: Callable[..., Any], arguments: tuple[Any, ...], na
     for argument in read:
         if not argument.known and argument.variable.family is Categorical:
             raise KindError(
-                f"{argument.name!r} of {name or 'the factor'} is a Categorical, over which no function is integrated: "
-                "between labels type ep.Table(probabilities, x, ...); a label that only this function meets is summed "
-                "over inside it, with jax.nn.logsumexp."
+                f"{argument.name!r} of {name or 'the factor'} is a Categorical, and functions are integrated over "
+                "numbers only: for relations of labels type ep.Table(probabilities, x, ...); sum over a label that "
+                "only this function uses inside the function, with jax.nn.logsumexp."
             )
     return read
 

@@ -159,7 +159,7 @@ def Ordinal(
     if any(isinstance(cut, Variable | Selection) for cut in as_tuple(cutpoints)):
         raise KindError(
             f"cutpoints of {label} are variables; expected numbers. For unknown cutpoints type "
-            "ep.models.ordinal_regression(X, y), which takes those of the largest evidence; or ep.Gaussian(z, x) for "
+            "ep.models.ordinal_regression(X, y), which takes those with the largest evidence; or ep.Gaussian(z, x) for "
             "what is compared, and for the cutpoint below it ep.Sum(x, c[below], weights=[1, -1], out=gap) with "
             "ep.Interval(gap, low=0, noise=0), and for the one above the same with high=0 (means are right then, and "
             "standard deviations up to a fifth too small)."

@@ -54,7 +54,7 @@ def cheapest(factor: BlackBoxFactor) -> tuple[Oracle | HostOracle, str]:
     messages = _SWEEPS * (factor.plate or 1)
     sampled = messages * oracle.points * seconds
     learned = min(messages, _ASKED) * oracle.points * seconds + _SETTINGS + _PREDICTED * messages
-    told = f"{seconds:.2g} s an evaluation, {oracle.points:,} for each message asked"
+    told = f"{seconds:.2g} s per evaluation, {oracle.points:,} for each message asked"
     if seconds >= _LONG or (seconds >= _QUICK and learned < sampled):
         return Learned(), f"learning, {told}"
     return oracle, f"sampling, {told}"
@@ -91,7 +91,7 @@ def rough(factors: tuple[Factor, ...], number: int) -> tuple[str, ...]:
         most = int(memory.of_two(factor.own).max(initial=0))
         if most > _ROUGH:
             one, two = (variable.name for variable in factor.integrated())
-            no_more = ", and it was called no more" if most >= ALL else ""
+            no_more = ", and it was not called again" if most >= ALL else ""
             notes.append(
                 f"{factor.name}: the table of its values took {most:,} evaluations{no_more}. Smooth functions of two "
                 "numbers take 250 to 3500: this one jumps, has kinks, or varies fast along a direction between the "

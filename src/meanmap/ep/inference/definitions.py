@@ -247,8 +247,8 @@ def _check_same(
     if len(wrong):
         first = wrong[np.argmax(off[wrong])]
         raise Contradiction(
-            f"{named(int(others[first]))} differs by {off[first]:.3g} from what other sums without noise say; give "
-            "precision= if numbers are rounded or measured"
+            f"{named(int(others[first]))} differs by {off[first]:.3g} from the value that other sums without noise "
+            "imply; give precision= if numbers are rounded or measured"
         )
 
 

@@ -66,7 +66,7 @@ def forbidden(run: Run, state: State) -> str:
             shares = np.atleast_1d(fetched(factor.forbidden_share(incoming)))[: int(run.plan.sizes[at])]
             if (shares > _SHARE).any():
                 where = f" at [{np.argmax(shares > _SHARE)}]" if run.plan.shapes[at] else ""
-                return f"{factor.name}{where} gives probability 0 to all labels that the rest of the model leaves"
+                return f"{factor.name}{where} gives probability 0 to all labels that the rest of the model allows"
     return ""
 
 

@@ -276,8 +276,8 @@ def _laid_out(
         )
     if schedule == "sequential":
         raise KindError(
-            "members of a plate would be met one by one, along a chain, which devices cannot share: leave mesh= out, "
-            "or type schedule='parallel'."
+            "members of a plate would be updated one by one, along a chain, which cannot be split over devices: leave "
+            "mesh= out, or type schedule='parallel'."
         )
     return Layout(mesh, model.variables, factors)
 
@@ -294,8 +294,8 @@ def _ready(
     for at, factor in enumerate(sorted(model.factors, key=lambda f: not f.constant)):
         if alpha != 1 and factor.approximate and not factor.powered:
             raise ParameterError(
-                f"power is {alpha:g}, and {factor.name} has no powers of itself: leave power out, or give its density "
-                "as ep.Density(log_factor, ...)."
+                f"power is {alpha:g}, and {factor.name} is defined for power 1 only: leave power out, or give its "
+                "density as ep.Density(log_factor, ...)."
             )
         if isinstance(factor, BlackBoxFactor):
             now, oracle = as_now(factor, memory), given_oracle(factor, messages)

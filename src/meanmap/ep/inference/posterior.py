@@ -276,8 +276,8 @@ class Posterior(Paged, Mapping[str, Family]):
         """The variable with what is believed about it as its prior."""
         if variable.plate is not None and variable.prior is None:
             raise InputError(
-                f"{variable.name!r} has a plate and no prior, and was met before: make another Variable for the rows "
-                "of each batch."
+                f"{variable.name!r} has a plate and no prior, and an earlier batch used it: make another Variable for "
+                "the rows of each batch."
             )
         belief = self[variable.name]
         if not np.all(fetched(belief.is_proper())):

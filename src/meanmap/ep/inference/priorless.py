@@ -52,8 +52,8 @@ def without_prior(factors: Sequence[Factor], found: Mapping[str, Family]) -> str
     plate = "" if first.plate is None else f", plate={first.plate}"
     them, have = ("them", "have") if several else ("it", "has")
     return (
-        f"{', '.join(map(repr, named))} {have} no prior, and what is believed about {them} is not a distribution, "
-        f"so that there is no log evidence: give {them} a prior, such as ep.Variable({first.name!r}, {prior}{plate})"
+        f"{', '.join(map(repr, named))} {have} no prior, and the belief about {them} is improper, "
+        f"so there is no log evidence: give {them} a prior, such as ep.Variable({first.name!r}, {prior}{plate})"
     )
 
 
@@ -77,7 +77,7 @@ def taken_as_flat(factors: Sequence[Factor]) -> str:
     have, them, their = ("has", "it", "its unit") if len(named) == 1 else ("have", "them", "their units")
     return (
         f"{', '.join(map(repr, named))} {have} no prior: the log evidence is that of a density of 1 for all values of "
-        f"{them}. It depends on {their}, and compares only models that have {them}, too"
+        f"{them}. It depends on {their}, and compares only models that also have {them}"
     )
 
 

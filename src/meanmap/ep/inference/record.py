@@ -173,7 +173,7 @@ class Record:
                     treatment = f" ({policy})" if what == EVENTS[0] else " (message kept)"
                     notes.append(f"in the last sweep {factor.name}{_where(flags)}: {what}{treatment}")
         if self.starts:
-            notes.append(f"steps made no progress, and the run started anew {', and '.join(self.starts)}")
+            notes.append(f"steps made no progress, and the run restarted {', and '.join(self.starts)}")
         return notes
 
     def _of_few_points(self) -> list[str]:
@@ -185,7 +185,7 @@ class Record:
                 notes.append(f"{name}{_where(low)}: effective sample size below {FEW}, the least {size.min():.3g}")
             if size.min() < _LEAST_POINTS:
                 notes.append(
-                    f"{name}: the points miss where its mass is, so its beliefs are not to be used; for a function of "
+                    f"{name}: the points missed most of its mass: do not use its beliefs; for a function of "
                     "JAX type messages=ep.MCMC(), otherwise give narrower priors"
                 )
         return notes
@@ -260,7 +260,7 @@ class Record:
         plates = {factor.name: factor.plate for factor in self.factors}
         return [
             f"{name}: errors of its {plates[name]} messages, if independent, may add up to {total:.2g} standard "
-            "deviations for what these share: give the oracle more points, or take another one"
+            "deviations for the variables they share: give the oracle more points, or use another one"
             for name, total in self._totals().items()
         ]
 
@@ -290,7 +290,7 @@ class Record:
             return "stopped without a posterior"
         drawn, doubted = self._uncertain()
         if self.converged and any(size.min() < _LEAST_POINTS for size in self.effective.values()):
-            return "converged, but samples missed where the mass is"
+            return "converged, but samples missed most of the mass"
         if self.converged and self.elsewhere:
             return "converged, but at one of several modes"
         if self.converged and (drawn or self.sampled.few or max(sampling.values(), default=0.0) > LARGE):
@@ -321,8 +321,8 @@ def _enormous(factors: tuple[Factor, ...]) -> str:
                 row = np.unravel_index(values.argmax(), values.shape)[0]
                 where = f"{_where(np.arange(len(values)) == row)}" if argument.plate is not None else ""
                 return (
-                    f"{argument.name}{where} of {factor.name} is {values.max():.3g}, and computing with squares of it "
-                    "takes larger numbers than there are: measure it in a larger unit"
+                    f"{argument.name}{where} of {factor.name} is {values.max():.3g}, whose square is too large to "
+                    "compute with: measure it in a larger unit"
                 )
     return ""
 
@@ -330,7 +330,7 @@ def _enormous(factors: tuple[Factor, ...]) -> str:
 def _off(doubt: float) -> str:
     """A doubt in words."""
     if doubt >= 1:
-        return "a standard deviation or more: give the oracle more points, or take another one"
+        return "a standard deviation or more: give the oracle more points, or use another one"
     return f"{doubt:.2g} standard deviations, as the oracle says"
 
 

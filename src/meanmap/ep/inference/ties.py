@@ -33,7 +33,7 @@ NUMBERS = (Normal, Gamma, Beta)
 # How notes of beliefs that are too wide can be known.
 TOO_WIDE = "comes out too large"
 # Of functions, which are measured where beliefs that are too narrow are.
-LESS = " or less, as functions are only looked at where these narrow beliefs are"
+LESS = " or less, as functions are evaluated only where these narrow beliefs are"
 
 
 def advice(run: Run, verdict: Verdict, names: tuple[str, ...]) -> tuple[str, ...]:

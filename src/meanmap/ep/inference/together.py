@@ -43,13 +43,13 @@ def together(
         return (_exchangeable(alike, variables),)
     named = ", ".join(map(repr, block.named))
     where = "factors" if block.curved else "linear factors"
-    apart = f"{named} have separate beliefs and meet in {where} round loops: standard deviations"
+    apart = f"{named} have separate beliefs and meet in {where} that form loops: standard deviations"
     try:
         if not converged:
             raise NotMeasured
         joint = block.variances(messages, beliefs)
     except NotMeasured:
-        return (f"{apart} may be far too small, and how much was not measured. {_ADVICE}",)
+        return (f"{apart} may be far too small, but by how much is not known. {_ADVICE}",)
     least, worst = np.inf, ""
     for name, (chosen, found) in joint.items():
         ratios = np.sqrt(_spread(beliefs[name])[chosen] / diagonal(found))
@@ -92,7 +92,7 @@ def _exchangeable(alike: list[str], variables: dict[str, Variable]) -> str:
     mean, sd = float(prior.mean()), float(prior.sd())
     other = " and ".join(f"ep.Normal({mean + sign * sd / 2:.3g}, {sd**2:.3g})" for sign in (-1, 1))
     return (
-        f"{', '.join(map(repr, alike))} have the same prior and the same belief: if they can be exchanged, as the "
+        f"{', '.join(map(repr, alike))} have the same prior and the same belief: if they are exchangeable, like the "
         "components of a mixture, the posterior has several modes, and this belief is at none. Give them priors that "
         f"distinguish them, such as with means a standard deviation apart: {other}"
     )

@@ -94,11 +94,11 @@ class Diary:
         """Sentences for a report."""
         notes = []
         if self.gave_up:
-            notes.append(f"{self.gave_up}: all messages were asked from then on")
+            notes.append(f"{self.gave_up}: from then on the oracle answered all messages")
         elif self.lean is not None:
             notes.append(
                 f"the common bias of predictions moves beliefs by {self.lean.most:.2g} standard deviations, "
-                f"as {self.sampled} answers tell"
+                f"as {self.sampled} answers show"
             )
         if self.evidence_error > 0:
             notes.append(
@@ -107,12 +107,14 @@ class Diary:
             )
         if self.scores:
             z = ", ".join(f"{value:.2g}" for value in self.z)
-            notes.append(f"{len(self.scores)} audits, rms z {z}" + (": doubt it" if self.doubtful else ""))
+            notes.append(
+                f"{len(self.scores)} audits, rms z {z}" + (": do not trust these errors" if self.doubtful else "")
+            )
         if not self.pays():
             notes.append(
                 f"learning did not pay: the oracle takes {1e3 * self.asking:.2g} ms per message, and "
-                f"{self.predicted} predictions took {self.seconds['predicting'] + self.seconds['learning']:.2g} s with "
-                "what was learned for them. Leave messages out, or give the oracle itself."
+                f"{self.predicted} predictions took {self.seconds['predicting'] + self.seconds['learning']:.2g} s, "
+                "learning included. Leave messages= out, or give the oracle itself."
             )
         return tuple(notes)
 

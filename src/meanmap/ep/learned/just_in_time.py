@@ -364,7 +364,7 @@ class Learned(HostOracle):
     def diary(self, name: str) -> Diary:
         """What the last run did about a factor: sweeps, audits, reasons, seconds."""
         if name not in self._diaries:
-            raise ParameterError(f"no factor {name!r} was answered; known are {', '.join(map(repr, self._diaries))}.")
+            raise ParameterError(f"factor {name!r} was not learned; known are {', '.join(map(repr, self._diaries))}.")
         return self._diaries[name]
 
     def counts(self, factor: FactorLike) -> dict[str, int]:
@@ -383,7 +383,7 @@ class Learned(HostOracle):
         if diary.outside and self._reused[factor.name]:
             known = "; ".join(f"{name} {low:.3g} to {high:.3g}" for name, low, high in self._reused[factor.name])
             told = f"{diary.outside} messages lay outside the range that the reused operator was trained on ({known})"
-            notes = (f"{told}, and were asked of the oracle",)
+            notes = (f"{told}, so the oracle answered them",)
         return (*notes, *diary.notes())
 
     def __repr__(self) -> str:

@@ -229,7 +229,7 @@ class MessageOperator(Value):
             if mine[name] != theirs.get(name):
                 raise InputError(
                     f"the other operator has {name} {theirs.get(name)!r}; expected {mine[name]!r}, like this one: "
-                    "operators are merged that were made in the same way."
+                    "only operators made in the same way can be merged."
                 )
         if self.seen is None or other.seen is None:
             return self if other.seen is None else other

@@ -263,7 +263,7 @@ def _report(
     rested = all(node.settled.converged for node in nodes)
     if not rested:
         share = sum(node.probability for node in nodes if not node.settled.converged)
-        notes.append(f"at nodes of {share:.0%} of the probability sweeps did not converge: estimates may be off")
+        notes.append(f"sweeps did not converge at nodes with {share:.0%} of the probability: estimates may be off")
     status = "converged" if rested else "stopped before converging"
     doubted = bool(problem.components.size) and problem.nodes == 1
     if doubted:
@@ -277,9 +277,9 @@ def _report(
     if problem.elsewhere > _ELSEWHERE:
         doubted = True
         notes.append(
-            f"between {problem.nodes} nodes of the components of variance, whose posterior is interpolated, lies "
-            f"{problem.elsewhere:.0%} of the probability where the nodes have none: do not use the estimates of "
-            "standard deviations and correlations"
+            f"the interpolated posterior of the components of variance has {problem.elsewhere:.0%} of its probability "
+            f"where its {problem.nodes} nodes have none: do not use the estimates of standard deviations "
+            "and correlations"
         )
     if problem.near_0:
         doubted = True
@@ -296,7 +296,7 @@ def _report(
         listed = ", ".join(f"{effects[at]} {problem.moved[at]:+.2g}" for at in far)
         notes.append(
             f"expectation propagation is inaccurate where groups have few rows: weighted draws move {listed} posterior "
-            "standard deviations, and by as much again they may still be off"
+            "standard deviations, and they may still be off by as much again"
         )
     if problem.worth < _WORTH:
         doubted = True

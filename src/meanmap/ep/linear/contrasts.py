@@ -48,7 +48,7 @@ def reference_grid(formula: Formula, column: str, at: Mapping[str, Any]) -> tupl
     if len(levels) > _MOST_LEVELS:
         raise ParameterError(
             f"{column!r} has {len(levels)} levels, more than the {_MOST_LEVELS} whose pairs are listed; "
-            "group_effects() and predict() have each by itself."
+            "group_effects() and predict() give each by itself."
         )
     axes: dict[tuple[str, ...], list[tuple[Any, ...]]] = {
         columns: [level if isinstance(level, tuple) else (level,) for level in levels]

@@ -154,9 +154,9 @@ def _in_shared(formula: Formula, group: Groups) -> list[str]:
         if ((left**2).sum(0) <= _COLLINEAR * (own**2).sum(0)).all():
             what = "an intercept" if label == "Intercept" else f"a coefficient of {label!r}"
             found.append(
-                f"columns of effects that all rows share already give each group of {group.name!r} {what} of its own: "
-                f"the data do not show sd({label} | {group.name}), and the priors decide between the two. Leave out "
-                f"these columns, or {'(1' if label == 'Intercept' else f'(0 + {label}'} | {group.name})"
+                f"fixed effects already give each group of {group.name!r} {what} of its own: the data do not determine "
+                f"sd({label} | {group.name}), and only the priors separate the two. Leave out these "
+                f"columns, or {'(1' if label == 'Intercept' else f'(0 + {label}'} | {group.name})"
             )
     return found
 

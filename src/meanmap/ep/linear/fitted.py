@@ -314,7 +314,7 @@ class Fitted(Paged, Value):
         _, _, _, low, high = zip(*shared, strict=True) if shared else ((),) * 5
         answer = away_from_zero([row[0] for row in shared], np.array(low), np.array(high)) if shared else ""
         data = data_charts(self.response, self.formula.rows.frame, self.formula.asked)
-        facts_of_model = f"{said[1][:1].upper()}{said[1][1:]}. Intervals of 95 %."
+        facts_of_model = f"{said[1][:1].upper()}{said[1][1:]}. 95 % intervals."
         sections = [Section("Effects and components of variance", answer, facts_of_model, charts=(*data, *charts),
                             tables=(table, notes))]  # fmt: skip
         if not brief and self.formula.rows.groups:
@@ -341,7 +341,9 @@ class Fitted(Paged, Value):
             lines.append(f"  compared with {', '.join(f'{k} = {v}' for k, v in self.formula.references.items())}")
         if self.scaled.intercept is None and self.scaled.constants:
             names = ", ".join(self.formula.names[at] for at in self.scaled.constants)
-            lines.append(f"  no intercept: {names} each have its prior, so that the evidence is not that with one")
+            lines.append(
+                f"  no intercept: its prior is that of each of {names}, and the evidence differs from that with one"
+            )
         table = [("", "estimate", "sd", "2.5%", "97.5%")]
         table += [(row[0], *(f"{value:.4g}" for value in row[1:])) for row in self._table(0.95)]
         lines += aligned(table)

@@ -110,7 +110,11 @@ def ordinal_regression(
     best = minimize(objective, free, jac=True, method="L-BFGS-B", options={"ftol": 1e-11})
     cuts = np.cumsum(np.concatenate([best.x[:1], np.exp(best.x[1:])]))
     post = fit(cuts)
-    notes = () if best.success else (f"the cutpoints stopped before the evidence was largest: {best.message}",)
+    notes = (
+        ()
+        if best.success
+        else (f"the search for cutpoints stopped before the evidence reached its maximum: {best.message}",)
+    )
     title = f"ordinal probit regression of {len(classes)} labels"
     belief = design.in_units(*moments(post["w"]))
     return OrdinalRegression(title, design, *belief, post, len(matrix), notes, classes, cuts)

@@ -64,7 +64,7 @@ class Ranking(Summarised):
         """The probabilities that the first wins, draws and loses against the second."""
         a, b = self._position(first), self._position(second)
         if a == b:
-            raise ParameterError(f"{first!r} cannot play against himself; expected two players.")
+            raise ParameterError(f"{first!r} cannot play against themselves; expected two players.")
         turn = np.zeros(len(self.players))
         turn[a], turn[b] = 1, -1
         mean = turn @ self.mean
@@ -139,7 +139,9 @@ def ranking(
         raise ShapeError(f"winners has {len(first)} games and losers {len(second)}; expected the same number.")
     alone = [at for at, (a, b) in enumerate(zip(first, second, strict=True)) if a == b]
     if alone:
-        raise ParameterError(f"game {alone[0]} is {first[alone[0]]!r} against himself; expected two players.")
+        raise ParameterError(
+            f"game {alone[0]} is {first[alone[0]]!r} against {first[alone[0]]!r}; expected two players."
+        )
     drawn = np.zeros(len(first), bool) if draws is None else np.asarray(draws)
     if drawn.shape != (len(first),) or not np.isin(drawn, (0, 1)).all():
         raise ParameterError(f"draws is {draws!r}; expected True or False for each of {len(first)} games.")
@@ -171,5 +173,5 @@ def ranking(
 def _players(values: Array, name: str) -> list[Any]:
     column = Table.of({name: values}, name).columns[name]
     if column.ndim != 1:
-        raise ShapeError(f"{name} has {column.shape[1]} columns; expected one player a game.")
+        raise ShapeError(f"{name} has {column.shape[1]} columns; expected one player per game.")
     return as_given(values, np.asarray(column)).tolist()

@@ -110,7 +110,7 @@ class Questions:
             deviations of the belief. What remains is in `doubt`.
         """
         if not len(self):
-            raise EmptyError(f"there are no questions of {self.factor.name} to ask; expected one at least.")
+            raise EmptyError(f"there are no questions of {self.factor.name} to ask; expected at least one.")
         oracle.check(self.factor)
         answer, work = self._ask(oracle), 1
         while error is not None and answer.doubt is not None and work < _MOST_WORK:

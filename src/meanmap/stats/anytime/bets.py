@@ -182,7 +182,7 @@ class TwoSampleBet(Bet):
         random = Rng.of(rng)
         x, y = _settle(x, y, missing, cls.paired, kinds or (), (kernel,))
         warn_of(
-            f"{together(name)}: {HARM}. Leave {name!r} out, which is compared like the others."
+            f"{together(name)}: {HARM}. {name!r} is compared like the others: leave it out."
             for name in units_in((x, y), NAMES, list(map(str, kinds or ())))
         )
         reading, (x, y) = Reading.of((x, y), NAMES, missing, kinds, LEAST_POINTS)

@@ -204,7 +204,7 @@ def _plan(
 def _check_named(line: object, data: object) -> None:
     """Refuse a malformed question, or one about data whose columns have no names."""
     if isinstance(data, str) and not isinstance(line, str):
-        raise KindError(f"the question {data!r} comes second; expected it first, and then the table.")
+        raise KindError(f"the question {data!r} comes second; expected the question first, then the table.")
     refuse_name(data, "the table")
     refuse_unread(data, "the table")
     if not Table.has_names(data):
@@ -212,7 +212,7 @@ def _check_named(line: object, data: object) -> None:
         if isinstance(data, list | tuple) and data and isinstance(data[0], Mapping):
             remedy = "make a table of these mappings, as pandas.DataFrame does."
         elif named_columns(data, "data"):
-            remedy = "give the DataFrame names that are not its numbers, such as frame.columns = ['a', 'b']."
+            remedy = "name the columns of the DataFrame with text, such as frame.columns = ['a', 'b']."
         raise KindError(f"a question names columns, and the data have no names: {remedy}")
 
 

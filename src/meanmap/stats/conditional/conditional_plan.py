@@ -133,7 +133,7 @@ class ConditionalIndependencePlan(VariablesPlan):
             for column, (labels, _) in member.labels.items():
                 if is_text(len(labels), len(variable.columns)):
                     raise KindError(
-                        f"{name} holds texts ({column!r}), nearly every row a different one, which can only be read "
+                        f"{name} holds texts that differ in nearly every row ({column!r}), which can only be read "
                         f"in memory: leave them out, or pass vectors such as those of an encoder."
                     )
         members, (*sides, conditions) = zip(*found, strict=True)

@@ -188,7 +188,7 @@ class Passes(Value):
         """The result from the sums over all rows in the last pass."""
         if self.left > 1:
             raise ParameterError(
-                f"{self.left} passes are left: go on with plan = plan.after(state), and add up all rows again."
+                f"{self.left} passes are left: continue with plan = plan.after(state), and sum all rows again."
             )
         if sums.grid != self.grid:
             raise ParameterError("the state is of another plan or pass: give the one that this plan's state() made.")

@@ -51,7 +51,7 @@ WILD = 1000.0
 # Indicators of repeated numbers are added while there are at least this many rows for each column, so that regressions
 # are never refused because of them. There are at most this many, which some thousand rows can still estimate.
 ROWS_A_COLUMN, MOST_VALUES = 5, 200
-TOO_MANY = "these are too many to make each a label"
+TOO_MANY = "these are too many to treat each as a label"
 # Repeated values are first looked for in this many rows.
 SOME_ROWS = 2000
 
@@ -154,7 +154,7 @@ class VariableReading(Value):
                     raise ColumnError(f"{which} is constant: nothing depends on it. Leave it out.")
                 notes.append(f"{which} is constant: nothing depends on it, and it is left out.")
             elif given and (same := _copied(table, name, numbers)) is not None:
-                notes.append(f"{which} is column {same!r} again, perhaps in another unit, and is left out.")
+                notes.append(f"{which} repeats column {same!r}, perhaps in another unit, and is left out.")
             elif table.is_real(name):
                 numbers.append(name)
                 of += [which] * (1 if column.ndim == 1 else column.shape[1])

@@ -30,8 +30,8 @@ def check_nested(
     >>> check_nested(np.array([0, 1, 2, 2]), np.array([0, 0, 1, 1]), "land", "user", [land])
     Traceback (most recent call last):
         ...
-    meanmap.core.errors.InputError: 1 of 2 clusters has rows in several strata of within=, whose rows are exchanged \
-separately, and the rows of a cluster only together. This may be why: 'land' has the labels 'DE' and 'de', which \
+    meanmap.core.errors.InputError: 1 of 2 clusters has rows in several strata of within=. Rows are exchanged within \
+strata, but those of a cluster only together. This may be why: 'land' has the labels 'DE' and 'de', which \
 differ only in capitals and count as two: write them alike, as .str.lower() does, if they are one. Otherwise leave out \
 within= or clusters=; or, if clusters of different strata have the same names, pass clusters=['user', 'land'].
     """
@@ -52,7 +52,7 @@ within= or clusters=; or, if clusters of different strata have the same names, p
     both = f"pass clusters={list(dict.fromkeys([*of_clusters, *of_strata]))}" if whole else "combine both in clusters="
     raise InputError(
         f"{several} of {counted(len(strata_of), 'cluster')} {'has' if several == 1 else 'have'} rows in several strata "
-        f"of within=, whose rows are exchanged separately, and the rows of a cluster only together. {leave} out "
+        f"of within=. Rows are exchanged within strata, but those of a cluster only together. {leave} out "
         f"within= or clusters=; or, if clusters of different strata have the same names, {both}."
     )
 
@@ -66,8 +66,8 @@ def check_apart(groups: np.ndarray, units: np.ndarray, columns: Sequence[np.ndar
     >>> check_apart(np.array([0, 1, *[0] * 5, *[1] * 5]), user, [user])
     Traceback (most recent call last):
         ...
-    meanmap.core.errors.InputError: 2 of 6 clusters have rows in more than one sample ('0', '3'), and clusters= is for \
-those that lie in one: leave out the rows of these clusters, or assign all rows of each to one sample.
+    meanmap.core.errors.InputError: 2 of 6 clusters have rows in more than one sample ('0', '3'), but each cluster must \
+lie in one: leave out the rows of these clusters, or assign all rows of each to one sample.
     """
     samples_of = np.bincount(np.unique(np.stack([units, groups]), axis=1)[0])
     several = np.flatnonzero(samples_of > 1)
@@ -83,8 +83,8 @@ those that lie in one: leave out the rows of these clusters, or assign all rows 
     )
     raise InputError(
         f"{len(several)} of {counted(len(samples_of), 'cluster')} {'has' if len(several) == 1 else 'have'} rows in "
-        f"more than one sample ({', '.join(shown)}{', …' if len(several) > NAMED else ''}), and clusters= is for those "
-        f"that lie in one: {then}."
+        f"more than one sample ({', '.join(shown)}{', …' if len(several) > NAMED else ''}), but each cluster "
+        f"must lie in one: {then}."
     )
 
 

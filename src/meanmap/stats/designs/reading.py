@@ -166,7 +166,7 @@ def design_of(
     for argument, value in given.items():
         if by is not None and str(by) in names_of(value):
             raise ParameterError(
-                f"{argument} names {str(by)!r}, whose values tell the samples apart: expected another column."
+                f"{argument} names {str(by)!r}, whose values define the samples; expected another column."
             )
     arrays = [
         each
@@ -178,7 +178,7 @@ def design_of(
             ("by=", "puts rows into groups") if by is not None else (f"missing={missing!r}", "may leave rows out")
         )
         raise ParameterError(
-            f"{said} {does}, and within=, clusters= or weights= is an array for all of them as they came: "
+            f"{said} {does}, and within=, clusters= or weights= is an array with a value for each row passed: "
             "make it a column of the table and give its name."
         )
     sizes = list(map(length, samples))
@@ -248,7 +248,7 @@ def check_exchange(exchange: Exchange, drawn: str, rows: int, others: Sequence[A
     """Refuse a custom design that is not for these rows, or lacks what a test draws."""
     own = type(exchange)
     if any(other is not None for other in others):
-        raise ParameterError("within= is an Exchange, of rows as they came: leave out by=, clusters= and weights=.")
+        raise ParameterError("within= is an Exchange of the rows as passed: leave out by=, clusters= and weights=.")
     if own is not Exchange and getattr(own, drawn) is getattr(Exchange, drawn):
         raise KindError(f"{own.__name__} has no {drawn} of its own, which this test needs: define a method {drawn}.")
     if drawn == "orders" and np.ptp(exchange.weights) > 0:
@@ -261,7 +261,7 @@ def _check_for_each_row(**given: object) -> None:
     """Refuse an integer, except for `clusters`, where it is the length of blocks."""
     for name, value in given.items():
         if isinstance(value, Exchange):
-            raise KindError(f"{name} is an Exchange, which tests of samples and of independence take: pass columns.")
+            raise KindError(f"{name} is an Exchange, for tests of samples and of independence only: pass columns.")
         if is_whole(value):
             raise KindError(f"{name} is {value}; expected the name of a column, as text, or a value for each row.")
 

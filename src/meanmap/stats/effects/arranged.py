@@ -55,7 +55,7 @@ def doubts_of(found: Difference, samples: Samples, cells: Cells | None) -> tuple
     silent = int(quiet.sum()) - alone
     told = (f"{silent} of {n} rows are in strata with only one sample and contribute nothing.",) if silent else ()
     if alone:
-        told += (f"{alone} of {n} rows are left out: their stratum has one row, or one cluster, of a sample.",)
+        told += (f"{alone} of {n} rows are left out: their stratum has only one row, or one cluster, of a sample.",)
     fewest = min(cells.effective(samples.sizes))
     if fewest >= FEW:
         return told

@@ -142,7 +142,7 @@ class Effect(Paged, Value):
         return [*shift, *correlation, *always]
 
     def __str__(self) -> str:
-        title = f"{self.method}, with intervals of {100 * self.confidence:g} %"
+        title = f"{self.method}, with {100 * self.confidence:g} % intervals"
         said = [f"  {what:25}  {value}" for what, value in self.lines()]
         return "\n".join([title, *said, *(f"  warning  {text}" for text in in_few(self.warnings))])
 

@@ -189,7 +189,7 @@ class _Pair(Asked):
         if not self._is_limit(n):
             if any(map(is_dask, self.parts)):
                 raise ParameterError(
-                    f"collections of Dask of more than {MOST_FOR_PERMUTATIONS} rows have null='spectral' or 'gamma', "
+                    f"Dask collections of more than {MOST_FOR_PERMUTATIONS} rows take null='spectral' or 'gamma', "
                     f"not {self.null!r} with statistic={self.statistic!r}: pass x.compute() and y.compute() for these."
                 )
             return None

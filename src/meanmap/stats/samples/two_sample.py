@@ -113,7 +113,7 @@ def two_sample_test(
         these, too.
     kinds : mapping of column to kind, optional
         The kinds of columns whose data type does not show it, such as {"zip": "label"}: see `Schema.of`. Columns of
-        tables in memory that only number or name the rows, as ids do, and dates or times of day as text are left out by
+        tables in memory that only identify the rows, as ids do, and dates or times of day as text are left out by
         the default kernels, with a warning, unless their kind is declared.
     statistic : {"auto", "unbiased", "biased", "features", "block", "linear"}
         "unbiased" and "biased" use full Gram matrices, without or with their diagonals; O((n + m)²). "features"
