@@ -208,7 +208,7 @@ def test_numbers_that_were_not_read_as_such_are_no_names():
 def test_shuffled_ids_which_may_be_ranks_stay_with_a_note(door):
     table = numbered_by_arm("gaps").sample(frac=1, random_state=0).reset_index(drop=True)
     found = DOORS[door](table)
-    assert [note.split(",")[0] for note in found.warnings if "'id'" in note] == [
+    assert [note.split(", like")[0] for note in found.warnings if "'id'" in note] == [
         "'id' holds whole numbers, each of which occurs once"
     ]
     assert found.pvalue < 0.05
