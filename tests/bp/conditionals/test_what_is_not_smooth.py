@@ -100,3 +100,15 @@ def test_a_part_of_one_row_beside_many_equal_numbers_has_no_spread():
     assert np.bincount(group).min() == 1
     with np.errstate(divide="raise", invalid="raise"):
         assert differ(3 * (values > 1) + rng.normal(size=500), group, unequal=True) < DIFFERENT
+
+
+@pytest.mark.parametrize(("seed", "sizes"), [(2, [60]), (1, [60, 60, 1000])])
+def test_rounding_errors_of_an_exact_line_are_neither_steps_nor_waves(seed, sizes):
+    # Tables that showed a wave, or ten breaks, in residuals of 1e-15.
+    generator = np.random.default_rng(seed)
+    z = [generator.normal(size=size) for size in sizes][-1]
+    t = np.random.default_rng(seed).random(len(z)) < 1 / (1 + np.exp(-(z - z.mean()) / z.std()))
+    data = {"z": z, "t": np.where(t, "new", "old"), "y": 2 * z + t}
+    effect = mm.BayesianNetwork([("z", "t"), ("z", "y"), ("t", "y")]).effect(data, "y", **ASKED)
+    assert not [note for note in effect.notes if "steps or waves" in note]
+    assert float(effect.difference()) == pytest.approx(1, abs=1e-9)

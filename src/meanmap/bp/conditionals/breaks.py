@@ -10,7 +10,7 @@ from itertools import combinations
 import numpy as np
 import scipy.sparse
 
-__all__ = ["Break", "beyond", "breaks"]
+__all__ = ["ROUNDED", "Break", "beyond", "breaks"]
 
 # The number of candidate cuts in each column, and the minimum number of rows on each side.
 CANDIDATES, LEAST_BESIDE = 200, 20
@@ -22,6 +22,8 @@ JUMP, BEND, MOST = 20.0, 9.0, 8
 GRID, PAIRS, RULE = 24, 20, 25.0
 # A break is new only if the part of it that the others do not explain is at least this share.
 LEAST_NEW = 0.01
+# Residuals below this share of the standard deviation of the target are rounding errors.
+ROUNDED = 1e-9
 
 
 @dataclass(frozen=True)
@@ -69,13 +71,13 @@ def breaks(
     design, inverse : array (n, p), (p, p)
         Of the regression, and the covariance of its weights for noise of variance one.
     left : array (n, k)
-        Its residuals.
+        Its residuals, of targets whose standard deviation is 1.
     """
     tried = _Tried.of(rows, widths, left)
     if not tried.found:
         return ()
     noise = np.sum(left**2, axis=0) / max(len(rows) - np.sum((design @ inverse) * design), 1.0)
-    noise = np.maximum(noise, np.finfo(float).tiny)
+    noise = np.maximum(noise, ROUNDED**2)
     scores, of_design, own = tried.sums(left), tried.sums(design), tried.squares()
     followed = of_design @ inverse
     free = np.maximum(own - np.sum(followed * of_design, axis=1), 0)

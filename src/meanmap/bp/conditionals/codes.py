@@ -4,6 +4,7 @@ from collections.abc import Collection, Hashable, Mapping, Sequence
 
 import numpy as np
 
+from meanmap.bp.conditionals.breaks import ROUNDED
 from meanmap.bp.conditionals.columns import CodedColumn
 from meanmap.bp.conditionals.given_parents import MOST_ROWS, GivenParents
 from meanmap.bp.conditionals.in_range import InRange
@@ -34,8 +35,10 @@ def notes_of_codes(
 
     `left` (n,) are residuals of held-out predictions; their means in rows with the same integer, weekday or hour are
     compared by the F test. Not where rows are copies, which have a note of their own: they share their residual, and a
-    row is not held out whose copy is not.
+    row is not held out whose copy is not. Nor where nothing but rounding is left.
     """
+    if left.std() <= ROUNDED * outcome.std():
+        return ()
     notes = []
     for name in adjusted:
         column = columns[name]
