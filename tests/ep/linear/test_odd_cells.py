@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 import meanmap as mm
-from meanmap.core.errors import ColumnError
+from meanmap.core.errors import ColumnError, InputError
 
 
 def table(n=120):
@@ -104,3 +104,25 @@ def test_labels_written_in_two_ways_are_named_with_what_to_type():
         each for each in mm.fit("points ~ site", frame.astype({"site": "category"})).report.notes if "'site'" in each
     )
     assert note.startswith(said)
+
+
+def test_a_column_of_text_and_numbers_is_named():
+    frame = table().assign(land=["a", 1.5] * 60)
+    for formula in ("points ~ land", "points ~ 1 + (1 | land)"):
+        with pytest.raises(
+            ColumnError, match="column 'land' of data holds text, such as 'a', and numbers, such as 1.5"
+        ):
+            mm.fit(formula, frame)
+
+
+@pytest.mark.parametrize(
+    ("formula", "hint"),
+    [
+        ("points ~", "a term is missing at its end"),
+        ("points ~ land +", "missing at its end"),
+        ("~ land", "no response"),
+    ],
+)
+def test_half_a_formula_says_what_is_missing(formula, hint):
+    with pytest.raises(InputError, match=hint):
+        mm.fit(formula, table())

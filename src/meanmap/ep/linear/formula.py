@@ -291,6 +291,10 @@ def _hint(text: str, error: str) -> str:
         return "1 is subtracted in brackets; type (0 + x | group) for slopes without intercepts."
     if error.startswith("Don't know how to parse '.'"):
         return "'.' for all other columns is not supported; name them."
+    if error == "Don't know how to parse ''":
+        return "a term is missing at its end."
+    if error == "Don't know how to parse '~'":
+        return "it has no response; expected one, such as 'y ~ x + (1 | group)'."
     if error.endswith("character: ^"):
         return f"{error}; powers are I(x ** 2), or poly(x, 2)."
     return error

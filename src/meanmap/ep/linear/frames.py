@@ -121,12 +121,19 @@ def _kind(values: Any) -> str:
 
 
 def _check_labels(values: np.ndarray, name: str, argument: str) -> None:
-    """Labels are text, numbers or truth values."""
+    """Labels are text, or numbers or truth values."""
     strange = [value for value in values if not isinstance(value, str | Real | np.bool_)]
     if strange:
         raise ColumnError(
             f"column {name!r} of {argument} holds {strange[0]!r}, of type {type(strange[0]).__name__}; expected "
             "numbers or labels. For labels type .astype(str), for numbers .astype(float)."
+        )
+    texts = [isinstance(value, str) for value in values]
+    if any(texts) and not all(texts):
+        raise ColumnError(
+            f"column {name!r} of {argument} holds text, such as {values[texts.index(True)]!r}, and numbers, such as "
+            f"{values[texts.index(False)]!r}; expected one of the two. For labels type .astype(str), for numbers "
+            f"pandas.to_numeric({argument}[{name!r}], errors='coerce'), which makes text a missing value."
         )
 
 
