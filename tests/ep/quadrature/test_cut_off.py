@@ -17,7 +17,7 @@ def stated_and_mean(cut):
     free = np.array([True, True])
     ends = jnp.full(2, 9.0)
     with jax.enable_x64(True):
-        grid, axes = _grid(Box(-ends, ends, jnp.zeros(()), jnp.zeros(())), free, COUNT)
+        grid, axes = _grid(Box(-ends, ends, 0 * ends, 1e3 * ends, jnp.zeros(()), jnp.zeros(())), free, COUNT)
         a, b = grid.points
         height = jnp.where(a < cut, -(a**2 + b**2) / 2, -jnp.inf)
         found = Weighed(height, height, [a, b], {})

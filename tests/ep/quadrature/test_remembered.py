@@ -211,7 +211,7 @@ def test_many_steps_come_to_rest():
     np.testing.assert_allclose(post["z"].mean(), share @ means, rtol=1e-6)
 
 
-def two_numbers(function, rows, noise, arguments=None, vectorised=True):
+def two_numbers(function, rows, noise, arguments=None, vectorised=True, status="converged"):
     """Rows of two unknowns each, which are off by no more than is stated; returns evaluations a row, and doubts."""
     rng = np.random.default_rng(3)
     given = () if arguments is None else (arguments,)
@@ -221,7 +221,7 @@ def two_numbers(function, rows, noise, arguments=None, vectorised=True):
     x = ep.Variable("x", ep.Normal, plate=rows)
     black_box = ep.BlackBox(counted, a, b, *given, x, vectorised=vectorised, name="f")
     post = ep.infer(ep.FactorGraph(black_box, ep.Gaussian(x, precision=noise**-2, observed=y)))
-    assert post.report.status == "converged"
+    assert post.report.status == status
     grid = np.stack([each.ravel() for each in np.meshgrid(*[np.linspace(-9, 9, 1201)] * 2)])
     stated = np.maximum(post.doubt["f"], 1e-6)
     for row in range(rows):
@@ -247,8 +247,9 @@ def test_a_function_of_two_numbers_is_evaluated_once_where_it_is_evaluated():
 
 @pytest.mark.slow
 def test_rows_share_the_values_of_a_function_of_two_numbers():
-    """Two rows have beliefs along narrow bends that a grid of 97 nodes along each axis does not settle."""
-    evaluations, doubt = two_numbers(lambda a, b: np.exp(-a) * (1 + b**2 / 4), 12, 0.3)
+    """Two rows have beliefs along narrow bends that a grid of 97 nodes along each axis does not settle: they say so."""
+    doubted = "converged, but standard deviations may be wrong"
+    evaluations, doubt = two_numbers(lambda a, b: np.exp(-a) * (1 + b**2 / 4), 12, 0.3, status=doubted)
     assert (doubt < 2e-6).sum() >= 10
     assert evaluations < 2500 / 12
 

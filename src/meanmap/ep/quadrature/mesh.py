@@ -18,6 +18,7 @@ from meanmap.families import Family
 __all__ = [
     "DEPTH",
     "Grid",
+    "Spread",
     "Weighed",
     "between_nodes",
     "kinked",

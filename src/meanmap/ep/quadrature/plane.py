@@ -7,13 +7,18 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from meanmap.ep.quadrature.mesh import DEPTH, Grid, Weighed, between_nodes, kinked, rises, trapezium, unseen
+from meanmap.ep.quadrature.mesh import DEPTH, Grid, Spread, Weighed, between_nodes, kinked, rises, unseen
 
 __all__ = ["bent", "followed"]
 
 # The grid fits when it need not shrink by more than this along either axis; it is moved at most so often.
 _FITS = 0.7
 _ROUNDS = 40
+
+# Nodes are spread, dense about the core and rare far away, along axes of more than this many times the half-width of
+# the core, which is what is above 1/e of the peak: a Normal takes 13. Otherwise widths are so large that steps are
+# equal.
+_LONG, _CORE, _EQUAL = 20.0, 1.0, 1e3
 
 # It has converged when no end moves by more than this share of its width.
 _STANDS = 1e-3
@@ -33,10 +38,14 @@ class Search(NamedTuple):
 
 
 class Box(NamedTuple):
-    """Ends along each axis, and the shear: the second axis measures y − slope (x − pivot)."""
+    """Ends along each axis, centre and width of the spread of nodes, and the shear: the second axis measures
+    y − slope (x − pivot).
+    """
 
     low: jax.Array
     high: jax.Array
+    centre: jax.Array
+    width: jax.Array
     slope: jax.Array
     pivot: jax.Array
 
@@ -65,7 +74,7 @@ def followed(
     free = np.array([one is not None for one in windows])
     ends = [(0.0, 1.0) if one is None else one for one in windows]
     low, high = (jnp.stack([jnp.asarray(one[k]) for one in ends]) for k in (0, 1))
-    start = Box(low, high, jnp.zeros(()), jnp.zeros(()))
+    start = Box(low, high, (low + high) / 2, _EQUAL * (high - low), jnp.zeros(()), jnp.zeros(()))
     search = Search(free, count // 2 - (count // 2 - 1) % 4, depth, (high - low) / 2 if steps else None)
 
     def unfinished(carried):
@@ -89,12 +98,13 @@ def followed(
     return grid, found, _overlooked(axes, found, grid, search), undefined
 
 
-def bent(found: Weighed, shape: list[int]) -> jax.Array:
+def bent(found: Weighed, shape: list[int], log_weights: jax.Array) -> jax.Array:
     """Whether a function on a grid has kinks along an axis."""
     height, bends = found.height.reshape(shape), jnp.asarray(False)
     for axis in (0, 1):
         if shape[axis] > 2:
-            marginal = jax.nn.logsumexp(height, 1 - axis)
+            # In the parameter of the nodes, where steps are equal.
+            marginal = jax.nn.logsumexp(height + log_weights.reshape(shape), 1 - axis)
             error = found.error
             if error is not None:
                 error = (jax.nn.softmax(height, 1 - axis) * error.reshape(shape)).sum(1 - axis)
@@ -105,7 +115,9 @@ def bent(found: Weighed, shape: list[int]) -> jax.Array:
 def _grid(box: Box, free: np.ndarray, count: int) -> tuple[Grid, list[jax.Array]]:
     """The points of a box with three rules, and its axes."""
     lines = [
-        trapezium(box.low[k], box.high[k], count) if free[k] else Grid(jnp.array([0.0, 1.0]), jnp.zeros((3, 2)))
+        Spread(box.low[k], box.high[k], box.centre[k], box.width[k]).grid(count)
+        if free[k]
+        else Grid(jnp.array([0.0, 1.0]), jnp.zeros((3, 2)))
         for k in (0, 1)
     ]
     x, y = lines[0].points[:, None], lines[1].points[None, :]
@@ -126,12 +138,14 @@ def _fitted(weigh: Any, box: Box, search: Search) -> tuple[Box, jax.Array, jax.A
     inside = (strong >= strong.max() - search.depth).reshape(shape)
     strong = strong.reshape(shape)
     span = box.high - box.low
-    step = span / (np.array(shape) - 1)
 
     # Along each axis, the steps from a node to the next that matter: their ends are those of the next box.
-    low, high = [], []
+    low, high, centre, width = [], [], [], []
     for k in (0, 1):
         profile, nodes = strong.max(1 - k), axes[k]
+        middle, half = _core(nodes, profile, height.reshape(shape).max(1 - k))
+        centre.append(middle)
+        width.append(half)
         bound, _ = between_nodes(nodes, profile)
         kept = bound >= -search.depth
         low.append(jnp.where(kept, nodes[:-1], jnp.inf).min())
@@ -149,7 +163,7 @@ def _fitted(weigh: Any, box: Box, search: Search) -> tuple[Box, jax.Array, jax.A
     slope = jnp.where(turned, slope, box.slope)
     pivot = jnp.where(turned, mean_x, box.pivot)
     sheared = y - slope * (x - pivot)
-    margin = step[1] + jnp.abs(slope - box.slope) * step[0]
+    margin = jnp.diff(axes[1]).max() + jnp.abs(slope - box.slope) * jnp.diff(axes[0]).max()
     low[1] = jnp.where(turned, jnp.where(inside, sheared, jnp.inf).min() - margin, low[1])
     high[1] = jnp.where(turned, jnp.where(inside, sheared, -jnp.inf).max() + margin, high[1])
 
@@ -166,7 +180,23 @@ def _fitted(weigh: Any, box: Box, search: Search) -> tuple[Box, jax.Array, jax.A
             new_high = new_high.at[k].max(jnp.where(matters, at, -jnp.inf).max())
             seen = seen & ~(matters & ((now < box.low[k]) | (now > box.high[k]))).any()
     fits = seen & ~turned & ~grow.any() & ((new_high - new_low > _FITS * span) | ~free).all()
-    return Box(new_low, new_high, slope, pivot), fits, found.undefined(grid)
+    span, width = new_high - new_low, jnp.stack(width)
+    # Sheared, the second axis has another core, which the next grid finds.
+    long = (span > _LONG * width) & (width > 0) & ~turned
+    middle, width = jnp.where(long, jnp.stack(centre), (new_low + new_high) / 2), jnp.where(long, width, _EQUAL * span)
+    fits = fits & (long == (box.width < _EQUAL * (box.high - box.low) / 2)).all()
+    return Box(new_low, new_high, middle, width, slope, pivot), fits, found.undefined(grid)
+
+
+def _core(nodes: jax.Array, *profiles: jax.Array) -> tuple[jax.Array, jax.Array]:
+    """Centre and half-width of what is above 1/e of the peak, of the narrowest of several profiles."""
+    ends = []
+    for profile in profiles:
+        core = between_nodes(nodes, profile)[0] >= -_CORE
+        ends.append((jnp.where(core, nodes[:-1], jnp.inf).min(), jnp.where(core, nodes[1:], -jnp.inf).max()))
+    low, high = (jnp.stack(each) for each in zip(*ends, strict=True))
+    narrowest = (high - low).argmin()
+    return ((low + high) / 2)[narrowest], ((high - low) / 2)[narrowest]
 
 
 def _hidden(axes: list[jax.Array], height: jax.Array, free: np.ndarray) -> jax.Array:

@@ -177,7 +177,9 @@ class Quadrature(Oracle):
             grid, found, overlooked, undefined = followed(weigh, windows, self._count(over), depth, steps=kept)
             shape = [2 if one is None else self._count(over) for one in windows]
             resolved = spread_out(found, grid)
-            return conclude(incoming, found, grid, resolved, overlooked, undefined, cautious=bent(found, shape))
+            return conclude(
+                incoming, found, grid, resolved, overlooked, undefined, cautious=bent(found, shape, grid.log_weights[0])
+            )
         if windows[0] is None:
             known = jnp.array(incoming[over[0]].states)
             states = Grid(known, jnp.zeros((3, len(known))))
