@@ -110,7 +110,7 @@ def test_a_column_of_text_and_numbers_is_named():
     frame = table().assign(land=["a", 1.5] * 60)
     for formula in ("points ~ land", "points ~ 1 + (1 | land)"):
         with pytest.raises(
-            ColumnError, match="column 'land' of data holds text, such as 'a', and numbers, such as 1.5"
+            ColumnError, match=r"column 'land' of data holds text, such as 'a', and numbers, such as 1\.5"
         ):
             mm.fit(formula, frame)
 

@@ -66,8 +66,8 @@ def check_apart(groups: np.ndarray, units: np.ndarray, columns: Sequence[np.ndar
     >>> check_apart(np.array([0, 1, *[0] * 5, *[1] * 5]), user, [user])
     Traceback (most recent call last):
         ...
-    meanmap.core.errors.InputError: 2 of 6 clusters have rows in more than one sample ('0', '3'), but each cluster must \
-lie in one: leave out the rows of these clusters, or assign all rows of each to one sample.
+    meanmap.core.errors.InputError: 2 of 6 clusters have rows in more than one sample ('0', '3'), but each cluster \
+must lie in one: leave out the rows of these clusters, or assign all rows of each to one sample.
     """
     samples_of = np.bincount(np.unique(np.stack([units, groups]), axis=1)[0])
     several = np.flatnonzero(samples_of > 1)
