@@ -65,12 +65,12 @@ class Variable(eqx.Module):
     name : str
         Its name in the result and in every message.
     family : Family or a class of families
-        A distribution is the prior; a class means no prior, as for what a factor gives. A number that is not given by
-        any has then a density of 1 for all values, and needs a factor that is a distribution of it by itself.
+        A distribution is the prior; a class means no prior, as for what a factor gives. A number that no factor gives
+        then has a density of 1 for all values, and needs a factor that is a distribution of it by itself.
     plate : int, optional
         The number of members; by default one.
     dimension : int, optional
-        The length of a vector (MultivariateNormal, Dirichlet, Categorical), where no prior says it.
+        The length of a vector (MultivariateNormal, Dirichlet, Categorical), if there is no prior to say it.
 
     Examples
     --------

@@ -76,8 +76,8 @@ def read_table(
         The decimal mark of texts. By default a point; if cells are not separated by commas, columns of numbers with a
         decimal comma are read as numbers, and `tell` says so.
     thousands : {",", ".", "'", " "}, optional
-        What separates thousands in numbers of texts, as in 1,174.24; the decimal mark is then the other one of comma
-        and point. By default nothing does.
+        The separator of thousands in numbers, as in 1,174.24; the decimal mark is then the other one of comma and
+        point. By default there is none.
     said : names, optional
         Columns whose kind you declare elsewhere, as by `kinds=`: no note asks for it.
     tell : function of a sentence, optional

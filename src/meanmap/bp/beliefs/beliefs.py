@@ -74,7 +74,7 @@ class Beliefs(Paged, Mapping[Hashable, Belief], Generic[Belief]):
         return found
 
     def plot(self, ax: Axes | None = None) -> Any:
-        """Draw each belief: densities, bars of states, weighted points; returns the matplotlib Axes, one a target."""
+        """Draw each belief: densities, bars of states, weighted points; returns the matplotlib Axes, one per target."""
         return draw_beliefs(self, ax)
 
     def _as_page(self, brief: bool = False) -> Page:

@@ -54,11 +54,11 @@ def sensitivity(model: Any, evidence: Mapping[Any, Any], target: Hashable, **set
     model : fitted model
         Any with `query`: of `mm.KernelGraph`, `mm.KernelField`, `mm.bp.BayesianNetwork` and so on.
     evidence : mapping from names to single values
-        As `query` takes it.
+        As for `query`.
     target : name
         A number or a label.
     **settings
-        What else `query` is given. Where it draws, give a seed: `rng=0`, so that all answers have the same draws.
+        Other arguments of `query`. If it draws, pass a seed, `rng=0`, so that all answers use the same draws.
 
     Returns
     -------

@@ -66,8 +66,8 @@ class BayesianNetwork(Paged):
     ----------
     graph : PDAG, networkx.DiGraph or list of arrows (from, to)
         Found by `mm.pc`, or known. Undirected edges get some direction consistent with all arrows, which does not
-        matter for `query`; `do` and `effect` refuse to answer where it would matter, or where an arrow would about
-        which tests of `mm.pc` contradict each other.
+        matter for `query`; `do` and `effect` refuse to answer where it would matter, or where an arrow about which
+        tests of `mm.pc` contradict each other would.
 
     Notes
     -----
@@ -84,12 +84,13 @@ class BayesianNetwork(Paged):
     come from draws along the arrows, weighted by the likelihood of the evidence, and converge as draws increase (Fung &
     Chang 1990; Shachter & Peot 1990). Reports say which method was used, and where an answer rests on values of two
     parents that hardly any row has together. Irrelevant variables are left out. Numbers that many rows share, such as
-    the zeros of costs, have a probability of their own, modelled as that of a label, and so have both values of numbers
-    with two, such as 0 and 1. Numbers of one sign, or between 0 and 1, stay so: they are regressed as logarithms, roots
-    or log odds where left-out rows are more probable by two standard errors; where they are not, draws beyond are drawn
-    again, or set to 0 or 1 where some rows are, which moves means a little: logarithms of draws are finite wherever
-    those of rows are. Densities of `predict` are smoothed and reach a little beyond. Effects are those of the truncated
-    factorisation (Pearl 2009, section 3.2), assuming that no common cause is missing from the graph.
+    the zeros of costs, have a probability of their own, modelled like that of a label, and so have both values of
+    numbers with only two, such as 0 and 1. Numbers of one sign, or between 0 and 1, stay so: they are regressed as
+    logarithms, roots or log odds where left-out rows are more probable by two standard errors; otherwise draws outside
+    the range are drawn again, or set to 0 or 1 if some rows have this value, which shifts means a little; logarithms of
+    draws are finite if those of all rows are. Densities of `predict` are smoothed and reach a little beyond. Effects
+    are those of the truncated factorisation (Pearl 2009, section 3.2), assuming that no common cause is missing from
+    the graph.
 
     Examples
     --------
@@ -215,7 +216,8 @@ class BayesianNetwork(Paged):
             As for `fit`, of up to 100,000 rows. It may lack variables of the graph: the effect is refused if it is
             not identified without them.
         on : name
-            The outcome: a number, whose mean, quantiles and distribution are compared, or a label, whose shares are.
+            The outcome: a number, whose mean, quantiles and distribution are compared, or a label, whose shares are
+            compared.
         of : name
             The variable that is set.
         from_, to : values of it
@@ -227,7 +229,7 @@ class BayesianNetwork(Paged):
             As for `fit`, such as {"site": "label"} where sites are numbered; a note names columns where this may be so.
         clusters : column names, array, or whole number, optional
             Which rows depend on one another, such as those of one person: a column, a value for each row, or a number
-            of consecutive rows. Intervals then count clusters, not rows; expected at least 20. With 60 clusters of 5
+            of consecutive rows. Intervals then count clusters, not rows; at least 20 are needed. With 60 clusters of 5
             rows, 90 % intervals covered .87 to .90 in simulations (200 tables each); those of rows covered .53.
         rng : None, int, Generator or JAX key
             Makes the intervals reproducible.
@@ -239,22 +241,23 @@ class BayesianNetwork(Paged):
 
         Notes
         -----
-        The graph says what is adjusted for (Henckel et al. 2022), without columns with gaps where others are enough.
+        The graph determines the adjustment set (Henckel et al. 2022), without columns with gaps if others are enough.
         The outcome is regressed on this and the cause, by a line, smooth and rough parts, and jumps and bends in
         numbers where these are clear; residuals are weighted so that averages over rows are those with the cause set
         (Hirshberg & Wager 2021). Intervals allow for noise, the sampling of rows, and what the parts may have missed.
         They are too narrow where a jump or a bend too small to detect lies at or between the two values, and cover .76
         to .87 where one of these is at a bend: cut the cause into labels if you know of one. Rules on two columns, such
-        as whether two signs agree, are found and adjusted for where these are clear; rules on three that none of two
-        shows are not: make such a rule a column of its own. For plain lines intervals are 1.2 to 1.4 times as wide as
-        those of least squares, which assume them: regressions that are straight in the cause, curved and rough are
-        averaged, weighted by their evidence (Hoeting et al. 1999). Where a dose bends so gently that rows hardly show
-        it, 90 % intervals covered .70 to .80 in simulations; where the effect grows with the square of a confounder,
-        .84 (80 tables of 300 or 800 rows), with estimates a third of a standard error too low. Only what the effect
-        depends on is learned: unlike `do()` it needs the rows, not a fitted network. The estimate is the same for the
-        same table; only the ends of intervals involve random draws. Rows with gaps are left out: with gaps of a
-        confounder that depended on the cause and the outcome, effects were -.29 for 0 in three tables of 1000 rows, and
-        -.03 pooled over imputed tables: `bp.pooled` of `(float(d), d.draws.var())`, d the difference in each.
+        as whether two signs agree, are found and adjusted for where these are clear; rules on three columns that no
+        pair of them shows are not: make such a rule a column of its own. For plain lines intervals are 1.2 to 1.4 times
+        as wide as those of least squares, which assume linearity: regressions that are straight in the cause, curved
+        and rough are averaged, weighted by their evidence (Hoeting et al. 1999). Where the response to a dose bends so
+        gently that the data hardly show it, 90 % intervals covered .70 to .80 in simulations; where the effect grows
+        with the square of a confounder, .84 (80 tables of 300 or 800 rows), with estimates a third of a standard error
+        too low. Only what the effect depends on is learned: unlike `do()` it needs the rows, not a fitted network. The
+        estimate is the same for the same table; only the ends of intervals involve random draws. Rows with gaps are
+        left out: with gaps of a confounder that depended on the cause and the outcome, effects were -.29 for 0 in three
+        tables of 1000 rows, and -.03 pooled over imputed tables: `bp.pooled` of `(float(d), d.draws.var())`, d the
+        difference in each.
 
         Examples
         --------

@@ -42,15 +42,15 @@ class DependencyNetwork:
     """Predict every column of a table from whichever others are known, fill in missing values and score rows.
 
     `model = mm.bp.DependencyNetwork().fit(table)` learns, `model.impute(frame)` fills in. Where `mm.KernelGraph` learns
-    relations along the edges of a tree, here each column has a regression on all others at once. This predicts better
+    relations along the edges of a tree, each column here has a regression on all others at once. This predicts better
     where many columns matter; there is no graph to inspect, and answers about several columns need not agree exactly.
 
     Parameters
     ----------
     regressions : sequence of scikit-learn regressors, optional
         Any that average training rows: forests, trees, nearest neighbours. Their weights are conditional operators. By
-            default extremely randomised trees and ten nearest neighbours. All are used; their weights are chosen for
-            each column by the continuous ranked probability score of held-out rows.
+        default extremely randomised trees and ten nearest neighbours. All are used; their weights are chosen for each
+        column by the continuous ranked probability score of held-out rows.
 
     Notes
     -----
@@ -58,8 +58,8 @@ class DependencyNetwork:
     columns, missing where a factor is (Seaman, Bartlett & White 2012); a factor is drawn by Bayes' rule from the column
     that depends on its product, as in Bartlett et al. (2015). There are at most 20 of these, one per 25 rows.
 
-    Numbers of one sign or between 0 and 1 stay so. They are taken by their logarithm, root or log odds where all
-    columns together are more probable, normal and linear in each other, by two standard errors. Draws far beyond the
+    Numbers of one sign or between 0 and 1 stay so. They are transformed by the logarithm, root or log odds where this
+    makes a joint linear model with normal noise of all columns more likely by two standard errors. Draws far beyond the
     observed values are still slightly too small: where half of a lognormal column was missing, most of it large, its
     pooled mean was .97 of that of all rows. Imputed counts are values that occur in the column.
 
@@ -68,12 +68,12 @@ class DependencyNetwork:
     model of Duan et al. (1983); no draws lie beyond such a value if it is the least or the largest of all. A column
     with separate peaks is treated likewise: which peak, and the number within.
 
-    Heckerman et al. (2000) learn such a network for labels. Forests are conditional distributions by Meinshausen
-    (2006); beliefs are stacked as by Yao et al. (2018). Each training row is seen several times, with cells hidden, so
-    that one regression serves all patterns of gaps. It shrinks means towards that of all rows where few columns are
+    Heckerman et al. (2000) learn such a network for labels. Forests give conditional distributions as in Meinshausen
+    (2006); beliefs are stacked as in Yao et al. (2018). Each training row is seen several times, with cells hidden, so
+    that one regression serves all patterns of gaps. It shrinks means towards the overall mean where few columns are
     known, so each pattern of one to three known columns has a regression of its own, learned when an answer first needs
     it, in a tenth to half a second: filling in 15 % gaps of 1000 rows needs 24 of them with 4 columns, 70 with 6, none
-    with 10. Draws of multiple imputation have one regression a column throughout. In a column with more than 50
+    with 10. Draws for multiple imputation use one regression per column throughout. In a column with more than 50
     labels the rarest are pooled into one, whose probability is divided in proportion to their frequencies; as
     predictors of other columns, labels that never occurred are treated in the same way. In tables with many such
     columns fewer labels have a separate probability: labels and numbers together take at most 150 numbers. Learned from

@@ -38,8 +38,8 @@ class KernelGraph(Paged):
     ----------
     graph : Graph, NetworkX graph or list of edges
         On a tree or forest answers are exact. On graphs with cycles messages are sent until they converge, and beliefs
-        are approximate: reports say so. A directed graph, from `mm.pc` or NetworkX, is accepted if no two arrows meet:
-        directions then do not matter.
+        are approximate: reports say so. A directed graph, from `mm.pc` or NetworkX, is accepted if no two arrows point
+        to the same node: directions then do not matter.
     kernels : mapping from names to kernels, optional
         By default RBF with lengthscales chosen for each edge, Delta for labels, Rotation for rotations.
     ridge : float, optional

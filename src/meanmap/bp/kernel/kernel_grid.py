@@ -63,7 +63,7 @@ class KernelGrid:
 
     Notes
     -----
-    Evidence travels around cycles and is counted again, and messages carry the brightness of the training images:
+    Evidence travels around cycles and is counted repeatedly, and messages carry the brightness of the training images:
     uncorrected beliefs are overconfident. With noise of 12 % of the range and three images of 64 × 64 pixels to learn
     from, 90 % intervals covered .22 of the pixels of three others on flat strokes, .61 on blobs and .62 on textured
     strokes. If noisy images are given, intervals are calibrated on held-out images: they then covered .82, .91 and .91,
@@ -74,14 +74,14 @@ class KernelGrid:
     still changing: operators are slightly wrong, each further sweep counts the same pixels again, and errors grow. If
     there are clean images beside noisy ones, `ForestGrid` restores better. The gain from smoothing depends on the
     likelihood of observations. If several values explain an observation, as when two pictures of a plain wall are
-    matched, pass a function as `likelihood` that has all of these peaks: a single guess with a spread around it
-    leaves almost nothing for relations to add. In this way relations reduced the error of log-depth in new stereo
-    scenes from .41 to .31, with `bands` for each row. Depth from two pictures has no function of its own: the
-    reproduction of the paper builds it from this one. Choose neighbours, patches and counting by errors on held-out
-    images. An automatic search would fit and restore once for each of them and still not suffice: patches of 5 × 5 took
-    the error on strokes with heavy-tailed noise from 18.1 to 13.4 and on blobs with Poisson noise from 2.36 to 1.81,
-    where boosted trees on patches had 12.1 and BM3D 1.52. `ForestGrid` makes its own choices. 1000 × 1000 pixels at
-    rank 30 in single precision need 3.6 GiB, with the beliefs about all of them.
+    matched, pass a function as `likelihood` that has all of these peaks: a single guess with a spread around it leaves
+    almost nothing for relations to add. In this way relations reduced the error of log-depth in new stereo scenes from
+    .41 to .31, with `bands` for each row. Depth from two pictures has no function of its own: the reproduction of the
+    paper builds it from this one. Choose neighbours, patches and counting by errors on held-out images. An automatic
+    search would fit and restore once for each of them and still not suffice: patches of 5 × 5 took the error on strokes
+    with heavy-tailed noise from 18.1 to 13.4 and on blobs with Poisson noise from 2.36 to 1.81, where boosted trees on
+    patches had 12.1 and BM3D 1.52. `ForestGrid` makes its own choices. 1000 × 1000 pixels at rank 30 in single
+    precision need 3.6 GiB, with the beliefs about all of them.
 
     Examples
     --------
@@ -146,8 +146,8 @@ class KernelGrid:
         rng : None, int, numpy.random.Generator or JAX key
             Draws the pairs.
         correct : bool
-            Whether images of 1000 pixels and more, with what was observed of them, are left out in four folds (strips
-            of a single one), to correct how far beliefs reach. That takes about five times as long.
+            Whether to calibrate the width of beliefs by leaving out images of 1000 pixels or more, with what was
+            observed of them, in four folds (strips of a single one). This takes about five times as long.
         """
         truth(correct, "correct")
         read = read_images(images, "images")

@@ -57,7 +57,7 @@ class Step:
 class Stream:
     """Filtering and smoothing along a growing chain, at a constant cost per step.
 
-    Streams do not change: `step` returns the next one. Made by `Stream.of`.
+    Streams are immutable: `step` returns the next one. Made by `Stream.of`.
 
     Attributes
     ----------
@@ -156,7 +156,7 @@ class Stream:
     def step(self, evidence: Mapping[Any, Any] | None = None) -> "Stream":
         """The stream one step later, given evidence about the variables of that step, the state among them.
 
-        B values are B chains at once. Cost O(|E| N r), whatever the length.
+        B values are B chains at once. Cost O(|E| N r), for any length.
         """
         node = self.slice.graph.index(self.state)
         with Door() as door:

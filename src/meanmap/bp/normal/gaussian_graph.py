@@ -158,7 +158,7 @@ class GaussianGraph(QueriedPage):
         Parameters
         ----------
         evidence : mapping from names to numbers or arrays (B,)
-            Values that were seen, for B queries at once where there are many.
+            Observed values; arrays (B,) stand for B queries at once.
         targets, schedule, damping, tolerance
             As of `DiscreteGraph.query`; the tolerance is in units of each variable's 1 / √J_ss.
         """

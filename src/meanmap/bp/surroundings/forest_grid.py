@@ -60,7 +60,7 @@ class ForestGrid:
     mistaken for noise. Images with a different noise level from the training images need a separate model; reports name
     images whose noise seems to differ.
 
-    `KernelGrid` is for noise that is known, relations that are of interest themselves, and if there are no clean images
+    Use `KernelGrid` if the noise is known, if relations are of interest in themselves, or if there are no clean images
     beside the noisy ones.
 
     Examples

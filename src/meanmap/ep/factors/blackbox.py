@@ -102,7 +102,7 @@ class Density(BlackBoxFactor):
     ----------
     log_factor : callable
         From one value of each argument to one number, the log of a non-negative function that needs no normaliser; −∞
-        where the factor is zero. NaN counts as −∞, and a note says where it came; ∞ is refused. A JAX function is
+        where the factor is zero. NaN counts as −∞, and a note says where it occurred; ∞ is refused. A JAX function is
         compiled; any other Python function is called for every point.
     *arguments : Variable or array_like
         Variables, or known numbers for each member.

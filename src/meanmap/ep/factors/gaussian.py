@@ -42,7 +42,7 @@ class Dot(Factor):
     Notes
     -----
     With the incoming messages from z as natural parameters (νᵢ, τᵢ), the message to w is (Xᵀν, XᵀTX), and the message
-    to zᵢ is the marginal of xᵢᵀw divided by the message from zᵢ: no d × d matrix is kept for a row. Cost n d² + d³ a
+    to zᵢ is the marginal of xᵢᵀw divided by the message from zᵢ: no d × d matrix is kept for a row. Cost n d² + d³ per
     sweep. For a row of zeros zᵢ is 0, which is represented by a standard deviation of a millionth of the widest row's.
 
     Examples

@@ -74,10 +74,10 @@ def infer(
     model : FactorGraph
         Factors and variables.
     messages : Oracle, HostOracle, callable or dict, optional
-        How messages of black-box factors are computed: an oracle for all, or by factor name. By default
-        `Quadrature` if a factor has at most two unknown numbers, and `ImportanceSampling` otherwise; for a
-        function that JAX cannot trace `Learned` instead of sampling, where the seconds of an evaluation make that
-        cheaper. A `HostOracle`, or a plain function of `Questions`, runs in Python and may keep state.
+        How messages of black-box factors are computed: an oracle for all, or by factor name. By default `Quadrature` if
+        a factor has at most two unknown numbers, and `ImportanceSampling` otherwise; for a function that JAX cannot
+        trace `Learned` instead of sampling, if evaluations take so long that this is cheaper. A `HostOracle`, or a
+        plain function of `Questions`, runs in Python and may keep state.
     sweeps : int
         The maximum number of sweeps. In a sweep every factor sends all its messages once, a whole plate at a time.
     tolerance : float
@@ -88,7 +88,7 @@ def infer(
         where steps are long, and where they reverse direction without becoming shorter; if messages become invalid or
         the run still does not converge, it restarts with steps a quarter as long, and a note says so.
     power : float
-        α of power expectation propagation, for factors that can: 1 is EP, and α → 0 is variational Bayes.
+        α of power expectation propagation, for factors that support it: 1 is EP, and α → 0 is variational Bayes.
     improper : {"allow", "force", "skip", "damp"}
         What to do with a message that is not a normalisable distribution by itself; see `settle`. The report counts
         them by factor, except in a run that allowed them, converged, and raised no other doubt.
@@ -121,19 +121,19 @@ def infer(
     Minka (2001); power EP: Minka (2004). Computed in float64 and returned as NumPy. Sweeps are compiled for sizes of
     plates from a short list, so that slightly more data, or other data of the same size, need no compilation. The loop
     itself runs on the host: infer cannot be used inside `jax.jit`, `vmap` or `grad`. Functions in factors are compiled.
-    Where one `Dot` meets one `Logistic` or `Poisson`, and nothing else, messages begin at the mode. Where each unknown
-    is met by one factor alone, one sweep is all.
+    Where one `Dot` meets one `Logistic` or `Poisson`, and nothing else, messages begin at the mode. If each unknown is
+    in one factor only, one sweep is enough.
 
-    Where all factors are linear and all noise is normal with known precision, and unknowns meet round loops, there are
-    no messages: the beliefs are the solution of one linear system. If up to three precisions are unknown, it is solved
-    at many values of these, and the solutions are averaged: the log evidence is exact to about 1e-6, as are means and
-    all standard deviations but those of the precisions, which get the Gamma of their mean and mean logarithm.
+    Where all factors are linear and all noise is normal with known precision, and factors form loops, there are no
+    messages: the beliefs are the solution of one linear system. If up to three precisions are unknown, it is solved at
+    many values of these, and the solutions are averaged: the log evidence is exact to about 1e-6, as are means and all
+    standard deviations but those of the precisions, which get the Gamma of their mean and mean logarithm.
 
-    With other factors, unknowns with normal priors that `Dot` and `Sum` join round loops share one joint belief: the
-    run has one vector in their place, and `post.messages` are those of its factors. Beyond 1500 numbers, those that
-    meet in no row, such as the effects of the factor with most groups, are integrated out one by one, at a cost that is
-    linear in rows. If more than 1500 are left, or rows times these are more than 20 million, beliefs are separate, and
-    a note says how much too small their standard deviations are.
+    With other factors, unknowns with normal priors that `Dot` and `Sum` join in loops share one joint belief: the run
+    has one vector in their place, and `post.messages` are those of its factors. Beyond 1500 numbers, those that meet in
+    no row, such as the effects of the factor with most groups, are integrated out one by one, at a cost that is linear
+    in rows. If more than 1500 are left, or rows times these are more than 20 million, beliefs are separate, and a note
+    says how much too small their standard deviations are.
 
     Sums without noise that share unknowns are equations, which are solved for some of the unknowns. One that follows
     from others is left out, with a note, and the log evidence is that of the model without it. If they contradict each
@@ -146,9 +146,9 @@ def infer(
     At convergence up to a thousand draws from the joint Gaussian of all unknowns are weighted by the exact density: the
     status and a note say which standard deviations differ by more than a tenth, and whether the numbers of a function
     have another mode where they are exchanged. This needs normal priors, functions that JAX traces, and at most 5000
-    rows; what messages from other factors leave out is not seen. Of other families there are 2048 draws that go from
-    the priors to the posterior, for up to six numbers without a plate, labels of rows, and at most 1000 rows: a note
-    has means and standard deviations by these draws where beliefs are at one mode or half as wide again.
+    rows; errors of messages from other factors are not detected. For other families, with up to six numbers without a
+    plate, labels of rows, and at most 1000 rows, 2048 draws are moved from the priors to the posterior: a note gives
+    means and standard deviations of these draws if beliefs are at one mode or half as wide again.
 
     Examples
     --------

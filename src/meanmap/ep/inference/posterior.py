@@ -52,9 +52,9 @@ class Posterior(Paged, Mapping[str, Family]):
     effective_sample_size : dict
         For each factor whose messages were sampled, one number for each member.
     standard_errors : dict
-        For each variable that a factor with sampled messages takes or gives, the standard error of its mean that comes
-        from sampling, in the shape of the mean: independent errors of members and factors added up. How errors move
-        other messages is not part of it, nor what no draw came near.
+        For each input and output of a factor with sampled messages, the standard error of its mean that comes from
+        sampling, in the shape of the mean: independent errors of members and factors added up. The effect of errors on
+        other messages is not included, nor is mass that no draw came near.
     oracles : dict
         By the name of a black-box factor, what computed its messages: `infer(model, post.oracles)` uses the same again,
         with what was learned.
@@ -152,7 +152,7 @@ class Posterior(Paged, Mapping[str, Family]):
         )
 
     def update(self, batch: FactorGraph, messages: object = None, **settings: Any) -> "Posterior":
-        """The posterior after more factors: what is believed so far is their prior, and older messages are dropped.
+        """The posterior after more factors: beliefs so far are their prior, and older messages are dropped.
 
         Parameters
         ----------
@@ -174,9 +174,8 @@ class Posterior(Paged, Mapping[str, Family]):
         -----
         Memory does not grow with batches whose rows have the same names. What is exact is as exact in batches:
         conjugate factors, and linear Gaussian ones with one belief for all that they share. Elsewhere a message is not
-        looked at again once its batch is over (assumed density filtering), and variables with separate beliefs lose
-        what ties them together: notes say so. To keep all messages give the larger model to
-        `infer(model, start_from=post)` instead.
+        revised once its batch is over (assumed density filtering), and variables with separate beliefs lose their
+        dependence: notes say so. To keep all messages give the larger model to `infer(model, start_from=post)` instead.
 
         Examples
         --------
@@ -273,7 +272,7 @@ class Posterior(Paged, Mapping[str, Family]):
         return same
 
     def _as_prior(self, variable: Variable) -> Variable:
-        """The variable with what is believed about it as its prior."""
+        """The variable with the belief about it as its prior."""
         if variable.plate is not None and variable.prior is None:
             raise InputError(
                 f"{variable.name!r} has a plate and no prior, and an earlier batch used it: make another Variable for "

@@ -106,9 +106,9 @@ class KernelRegression(Regression):
         One of "embedding" (a Gaussian of the joint embedding, the default), "product of embeddings", "sum of
         embeddings", "expected product", "mean and variance".
     d_in, d_out : int, optional
-        Features of both stages, even numbers. By rule 300 and 500, as published: on the widest of the UCI sets they end
-        four times closer to quadrature than 100 and 200, and ask less on the way. Where all that comes in is one
-        message of one number, 100 and 200: errors of the same size on three factors, at a fraction of the time.
+        Features of both stages, even numbers. By default 300 and 500, as published: on the widest of the UCI sets they
+        end four times closer to quadrature than 100 and 200, and ask less on the way. If the only incoming message is
+        about one number, 100 and 200: errors of the same size on three factors, at a fraction of the time.
     noise : float
         Variance s² of the noise, on numbers of variance 1 with a prior of variance 1.
     widths : {"total", "within"}

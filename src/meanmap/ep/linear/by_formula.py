@@ -87,8 +87,8 @@ def fit(
     link : {"identity", "logit", "probit", "log"}, optional
         The first link of the family by default.
     weights : str, optional
-        A column of frequency weights: a row of weight 2 is there twice. For precisions, as in lme4, where the variance
-        of the noise is sigma² / weight, divide them by their mean.
+        A column of frequency weights: a row of weight 2 counts twice. For precisions, as in lme4, where the variance of
+        the noise is sigma² / weight, divide them by their mean.
     missing : {"raise", "drop"}
         Whether to refuse or leave out rows with missing values in the columns used.
     priors : mapping, optional

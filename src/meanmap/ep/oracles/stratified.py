@@ -29,7 +29,7 @@ class Stratified(Sampler):
     Parameters
     ----------
     points : int
-        The number of draws for each message, which is even.
+        The number of draws for each message, an even number.
 
     Notes
     -----

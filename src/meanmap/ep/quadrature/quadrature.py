@@ -75,7 +75,7 @@ class Quadrature(Oracle):
     standard deviations at its centre, has a point at which the function was called; where all rows share the function,
     so has each eightieth of the mass of the incoming message. Over two numbers each of 64 shares of the mass of the
     roots of both distributions has one. A peak that fits between these points, and is 0 at them, is missed, and so is
-    one that stands where the incoming message has next to no mass, beyond 9.5 standard deviations of a Normal, with a
+    one that lies where the incoming message has almost no mass, beyond 9.5 standard deviations of a Normal, with a
     valley before it: `doubt` covers neither, unless no value that was seen comes within 6.5 standard deviations of the
     belief about the output: that has a doubt of 1, unless the program of a JAX function of one number shows that no
     value between these points comes nearer either. A wider prior makes it look further.
@@ -90,12 +90,12 @@ class Quadrature(Oracle):
     Only for factors that integrate over at most two numbers, and no sampler with randomness of its own. Remaining
     errors are in `doubt`, and in the notes of a run; an unresolved peak has a doubt of 1 or more, over two numbers as
     much as the share of the distribution that it may have. A peak that changes nothing at any node cannot be seen by
-    any rule: one of width .002 above a floor of .001 was missed. Over two numbers a kink along neither axis, as of
-    max(a, b), may leave .0003 standard deviations without doubt. Cost: `points` calls of the factor a message, and 97
-    for each round in which nodes are moved, mostly one; 12 points for each of up to 30 rounds where panels are cut, and
-    points² / 4 + points² in two dimensions. Of a function that is kept, 100 to 700 calls in all for rows that share its
-    arguments; of two numbers, 250 to 3500 where it is smooth, and 8192, and those near jumps, where it is not: after
-    65,536 it is called no more. Panels are a program of their own, compiled when one first needs them.
+    any rule: one of width .002 above a floor of .001 was missed. Over two numbers a kink along neither axis, such as
+    that of max(a, b), may leave .0003 standard deviations without doubt. Cost: `points` calls of the factor per
+    message, and 97 for each round in which nodes are moved, mostly one; 12 points for each of up to 30 rounds where
+    panels are cut, and points² / 4 + points² in two dimensions. Of a function that is kept, 100 to 700 calls in all for
+    rows that share its arguments; of two numbers, 250 to 3500 where it is smooth, and 8192, and those near jumps, where
+    it is not: after 65,536 it is not called again. Panels are a separate program, compiled when it is first needed.
 
     Examples
     --------
