@@ -19,6 +19,7 @@ from meanmap.core.saved.files import write_whole
 from meanmap.graphs.edge_table import edge_rows
 from meanmap.stats import TestResult
 from meanmap.stats.results import ClosenessResult
+from meanmap.stats.samples.k_sample_result import ColumnsResult
 
 __all__ = [
     "answer",
@@ -83,6 +84,8 @@ def answer(result: TestResult, question: str, level: float) -> str:
         return f"Yes: shown {found}" if rejected else f"Not shown {found}"
     if rejected:
         return f"No: rejected {found}"
+    if isinstance(result, ColumnsResult) and result.shows_some:
+        return f"Weak evidence of a difference: not rejected {found[:-1]}, but an interval below excludes zero."
     return f"No evidence of {'dependence' if question.startswith('Are ') else 'a difference'}: not rejected {found}"
 
 

@@ -34,7 +34,7 @@ class Interval(Value):
     high: float
 
     def __str__(self) -> str:
-        return f"{self.estimate:.3g} ({self.low:.3g} to {self.high:.3g})"
+        return f"{self.estimate:z.3g} ({self.low:z.3g} to {self.high:z.3g})"
 
 
 @dataclass(frozen=True, eq=False, repr=False)

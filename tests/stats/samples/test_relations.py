@@ -6,9 +6,10 @@ import pytest
 from scipy.stats import binom
 
 import meanmap as mm
+from meanmap.stats.result import Interval
 from meanmap.stats.samples.drift_columns import Rows, moved_columns
 from meanmap.stats.samples.drift_words import in_one_line
-from meanmap.stats.samples.relations import changed_relations
+from meanmap.stats.samples.relations import Relation, changed_relations
 
 
 def rows(rng, n, correlation):
@@ -107,3 +108,19 @@ def test_means_that_differ_by_rounding_are_shown_with_four_digits():
     result = mm.two_sample_test(table, {"a": column[::-1], "b": np.arange(60.0)}, n_permutations=19, rng=0)
     (found,) = (each for each in result.differences if each.column == "a")
     assert all(len(cell) <= 7 for cell in found.cells()[1:3])
+
+
+def test_correlations_that_are_the_same_when_printed_are_not_named():
+    """Revenue and whether there was any: 0.9996 and 0.9993, printed as a difference of -0.00 (-0.00 to -0.00)."""
+    rng = np.random.default_rng(4)
+    tables = []
+    for share in (0.08, 0.1):
+        some = rng.random(20_000) < share
+        tables.append({"revenue": np.where(some, rng.lognormal(3, 1, 20_000), 0), "some": some.astype(float)})
+    assert changed_relations(*tables, ["revenue", "some"]) == []
+
+
+def test_no_number_is_printed_with_the_sign_of_nothing():
+    relation = Relation(("a", "b"), -0.0004, 0.0, -0.004, -0.0001)
+    assert relation.cells()[1:] == ("0.00", "0.00", "0.00 (0.00 to 0.00)")
+    assert str(Interval(-0.0, -0.0, 0.0)) == "0 (0 to 0)"

@@ -404,3 +404,19 @@ def test_results_from_frames_are_saved_with_what_they_draw(convert, tmp_path):
     result.page(tmp_path / "first.html")
     again.page(tmp_path / "second.html")
     assert (tmp_path / "first.html").read_text() == (tmp_path / "second.html").read_text()
+
+
+def test_an_interval_that_excludes_zero_beside_a_test_that_does_not_reject_is_said_first():
+    """It was: "No evidence of a difference", above the interval."""
+    rng = np.random.default_rng(6)
+    x, y = ({f"c{j}": rng.normal(size=200) for j in range(8)} for _ in range(2))
+    y["c3"] += 0.45
+    result = mm.two_sample_test(x, y, mm.kernels.RBF(0.2), n_permutations=99, rng=0)
+    assert result.pvalue > 0.05
+    assert result.differences[0].clear
+    answer = result._as_page().sections[0].answer
+    assert answer.startswith("Weak evidence of a difference: the hypothesis of equal distributions is not rejected")
+    assert "but an interval excludes zero. The mean of c3 is" in answer
+    assert "test that difference alone on new data" in str(result)
+    equal = mm.two_sample_test(x, {**y, "c3": rng.permutation(x["c3"])}, n_permutations=99, rng=0)
+    assert equal._as_page().sections[0].answer.startswith("No evidence of a difference")

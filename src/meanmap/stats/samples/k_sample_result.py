@@ -25,8 +25,8 @@ ROWS_AS_THEY_ARE = (
 TWO_QUESTIONS = "these are two questions: choose one before looking at the data, or double the smaller p-value"
 # The note if an interval excludes zero although the test does not reject.
 WEAK = (
-    "the p-value decides whether there is any difference; an interval that excludes zero beside it is weak evidence: "
-    "test that difference alone on new data"
+    "the test of all columns together does not reject, but an interval excludes zero: each of the two errs in at most "
+    "5 % of tables without any difference, both together in at most 10 %; test that difference alone on new data"
 )
 
 
@@ -59,8 +59,7 @@ class ColumnsResult(TestResult):
         said += [("intervals", self.differences.intervals)] if said else []
         said += [("means", self._of_means)] if self._of_means else []
         several = len({(each.column, each.names) for each in self.differences}) > 1
-        weak = several and self.pvalue > 0.05 and any(each.shown for each in self.differences)
-        said += [("intervals", WEAK)] if weak else []
+        said += [("intervals", WEAK)] if several and self.pvalue > 0.05 and self.shows_some else []
         pvalues = ", ".join(f"{name} {pvalue:.3g}" for name, pvalue in self._printed_pvalues.items())
         every = ", all samples together" if len(self.sizes) > 2 else ""
         what = "of each column and its dependence on others" if self.design is None else "of each column by itself"
@@ -81,9 +80,19 @@ class ColumnsResult(TestResult):
         return ROWS_AS_THEY_ARE if self.differences and self.differences.unlike else ""
 
     def _answer(self) -> str:
-        clear = self.differences.sentences() if self.pvalue <= 0.05 else ()
+        clear = self.differences.sentences()
         means = f"{self._of_means[:1].upper()}{self._of_means[1:]}." if self._of_means else ""
-        return " ".join(filter(None, (super()._answer(), means, *clear)))
+        said = super()._answer()
+        if self.pvalue > 0.05 and self.shows_some:
+            found, null = self._verdict
+            said = f"Weak evidence of {found}: {null} is not rejected at level 0.05 (p = {self.pvalue:.3g}), but"
+            said += " an interval excludes zero."
+        return " ".join(filter(None, (said, means, *clear)))
+
+    @property
+    def shows_some(self) -> bool:
+        """Whether the intervals show a difference: of means, shares, standard deviations or rank correlations."""
+        return bool(self.differences.sentences())
 
     @property
     def _of_means(self) -> str:
@@ -91,7 +100,10 @@ class ColumnsResult(TestResult):
         pvalue = next((each.pvalue for each in self.differences if each.pvalue is not None), None)
         if pvalue is None:
             return ""
-        return f"difference of means: p = {pvalue:.3g}; any difference: p = {self.pvalue:.3g}; {TWO_QUESTIONS}"
+        number = self.differences.comparisons
+        alone = f" for this comparison alone, while intervals are simultaneous for {number}" * (number > 1)
+        means = f"difference of means: p = {pvalue:.3g}{alone}"
+        return f"{means}; any difference: p = {self.pvalue:.3g}; {TWO_QUESTIONS}"
 
     def _drawn_first(self) -> tuple[str, ...]:
         return tuple(each.column for each in self.differences)

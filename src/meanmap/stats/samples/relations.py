@@ -16,6 +16,8 @@ __all__ = ["Relation", "changed_relations"]
 
 # The probability that any pair is named although no correlation changed.
 CHANCE = 1e-4
+# Smaller differences, such as between correlations of 0.9993 and 0.9996, say nothing; printed they are 0.00.
+LEAST = 0.005
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -35,8 +37,8 @@ class Relation(Value):
 
     def cells(self) -> tuple[str, str, str, str]:
         """The compared quantity, its value in both samples, and the difference with its interval, as texts."""
-        change = f"{self.second - self.first:.2f} ({self.low:.2f} to {self.high:.2f})"
-        return self.what, f"{self.first:.2f}", f"{self.second:.2f}", change
+        change = f"{self.second - self.first:z.2f} ({self.low:z.2f} to {self.high:z.2f})"
+        return self.what, f"{self.first:z.2f}", f"{self.second:z.2f}", change
 
     def to_dict(self) -> dict[str, Any]:
         """The relation as plain Python values, ready for JSON."""
@@ -72,9 +74,9 @@ def changed_relations(
     least, reach = (-float(ndtri(share / 2 / len(pairs))) for share in (CHANCE, 1 - confidence))
     found = []
     for i, j in pairs:
-        if abs(z[1][i, j] - z[0][i, j]) <= least * errors[i, j]:
-            continue
         r, s = (float(correlations[i, j]) for correlations in each)
+        if abs(z[1][i, j] - z[0][i, j]) <= least * errors[i, j] or abs(s - r) < LEAST:
+            continue
         # The ends of the interval are by the method of Zou (2007), from an interval for each correlation.
         ends = [
             np.tanh(z[k][i, j] + reach * np.array([-1, 1]) * np.sqrt((1 + each[k][i, j] ** 2 / 2) / (sizes[k] - 3)))
