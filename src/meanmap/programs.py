@@ -29,7 +29,7 @@ def keep_programs() -> Path | None:
     """Keep compiled programs in the user's cache from now on, and return the folder.
 
     Nothing changes, and None is returned, where `JAX_ENABLE_COMPILATION_CACHE=false`, or where the folder cannot be
-    written or belongs to somebody else. A folder that has been chosen already, by JAX's `jax_compilation_cache_dir` or
+    written or belongs to someone else. A folder that has been chosen already, by JAX's `jax_compilation_cache_dir` or
     `JAX_COMPILATION_CACHE_DIR`, stays as it is. The cache is below `MEANMAP_CACHE` if that is set. When the folder
     exceeds 256 MiB, the oldest programs are removed until half of that is left.
     """

@@ -71,6 +71,18 @@ INSTEAD = {
     r"\bunder the hypothesis\b": "under the null hypothesis",
     r"\bholds? together\b": "are simultaneous",
     r"\b(under|over) (the|all) exchanges\b": "under the permutations",
+    r"\bintervals? of [\d.]+ ?%": "90 % intervals",
+    r"\bmeasured to hold\b": "covered, in simulations",
+    r"\bround loops\b": "in loops; that form loops",
+    r"\bstarted anew\b": "restarted",
+    r"\bnot at rest\b": "not converged",
+    r"\bforetold\b": "predicted",
+    r"\bwhose effects are smooth\b": "with smooth effects",
+    r"\bevery row a different one\b": "that differ in nearly every row",
+    r"\bnumbers? or names? the rows\b": "identifies the rows",
+    r"\b(one|once) (\w+ )?a (target|game|round|column|file|message|sweep|edge|batch)\b": "per",
+    r"\bintervals (do not )?count (that|how|noise)\b": "account for",
+    r"\bsomebody else\b": "someone else",
     r"(?<=\w )[Ll]aws?\b(?! :| =|\(| of inertia)": "distribution",
 }
 SOURCES = sorted([*ROOT.glob("src/**/*.py"), *ROOT.glob("papers/src/**/*.py")])

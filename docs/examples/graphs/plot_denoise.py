@@ -32,7 +32,7 @@ restored = model.restore(noisy)
 
 # %%
 # Each pixel has a belief. Its mean restores the image. Its standard deviation is the remaining uncertainty; on a graph
-# with cycles it is too small where nothing was observed, because evidence that travels round a cycle is counted
+# with cycles it is too small where nothing was observed, because evidence that travels around a cycle is counted
 # repeatedly. With diagonal neighbours as well, and messages to the power .4 (Wainwright, Jaakkola & Willsky 2003),
 # beliefs about the broken part, and wherever grey levels are ambiguous, are wider; the error elsewhere is larger.
 # Fractional counting divides by messages: a higher floor keeps this stable.

@@ -108,7 +108,7 @@ for day in range(4):
 
 # %%
 # A function in JAX is cheap, so nothing was gained here, and the report says so; with a simulator that takes 20
-# milliseconds a call the difference is between seconds and minutes.
+# milliseconds per call the difference is between seconds and minutes.
 #
 # Not shown here: Gaussian processes and rankings (``ep.models``), your own oracles
 # (:ref:`sphx_glr_gallery_ep_plot_own_oracle.py`), saving a learned operator for colleagues (`mm.save`), random

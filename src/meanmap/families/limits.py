@@ -20,7 +20,7 @@ __all__ = ["Flat", "PointMass"]
 
 
 class PointMass(Limit):
-    """All mass at one point: the message of an observed variable, whatever the family of its neighbours.
+    """All mass at one point: the message of an observed variable, for neighbours of any family.
 
     Parameters
     ----------

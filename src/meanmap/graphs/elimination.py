@@ -42,7 +42,7 @@ class CliqueForest:
         """The smaller of two greedy forests: by the size of the next table, and by the fill-in it creates (Kjærulff
         1990).
 
-        On trees the cost is linear in the number of variables, whatever their degrees.
+        On trees the cost is linear in the number of variables, for any degrees.
         """
         states = [int(k) for k in cardinalities]
         return min((_forest(states, scopes, rule) for rule in (_Weight, _Fill)), key=lambda forest: forest.size)

@@ -44,13 +44,13 @@ class Smoothed(ByGram):
     s² = a²b²/(a² + b²) for ℓ²/2, and m = (b²x + a²y)/(a² + b²). If k is a product of kernels on separate columns, r is
     the product of their r.
 
-    Matérn: k is a mixture of Gaussians over scales, and so is r, by the trapezium rule (`kernels.scales`). The error
-    is below 2e-9 r(0, 0) for each pair of terms on the same columns, whatever the lengthscales, the points and the
-    number of columns, and r remains positive definite. In two columns a Matérn kernel takes 40 to 180 Gaussians, alone
-    or with RBF or another Matérn kernel, if both have one lengthscale. It takes hundreds, or thousands for ν = 1/2,
-    with a product of RBF and Matérn, with another Matérn kernel with a lengthscale per column, and with any Matérn
-    kernel under a base measure with a width. For 300 points in two columns RBF takes 0.4 ms, Matern(smoothness=2.5) 11,
-    RBF + Matern 30, RBF * Matern 260, and RBF * Matern(smoothness=0.5) 2600; derivatives three times as much.
+    Matérn: k is a mixture of Gaussians over scales, and so is r, by the trapezium rule (`kernels.scales`). The error is
+    below 2e-9 r(0, 0) for each pair of terms on the same columns, for any lengthscales, points and number of columns,
+    and r remains positive definite. In two columns a Matérn kernel takes 40 to 180 Gaussians, alone or with RBF or
+    another Matérn kernel, if both have one lengthscale. It takes hundreds, or thousands for ν = 1/2, with a product of
+    RBF and Matérn, with another Matérn kernel with a lengthscale per column, and with any Matérn kernel under a base
+    measure with a width. For 300 points in two columns RBF takes 0.4 ms, Matern(smoothness=2.5) 11, RBF + Matern 30,
+    RBF * Matern 260, and RBF * Matern(smoothness=0.5) 2600; derivatives three times as much.
 
     Examples
     --------

@@ -110,7 +110,7 @@ def power_ratio(kernel: DeepKernel, x: jax.Array, y: jax.Array) -> jax.Array:
 @compiled_anew
 @jax.jit
 def _trained(start: DeepKernel, x: jax.Array, y: jax.Array, batches: jax.Array) -> DeepKernel:
-    """Adam (Kingma & Ba 2015), one step a batch; what measures columns stays."""
+    """Adam (Kingma & Ba 2015), one step per batch; what measures columns stays."""
 
     def step(state: Any, now: Any) -> tuple[Any, None]:
         kernel, first, second = state

@@ -178,7 +178,7 @@ def default_kernel(table: Data, rng: Seed = None) -> Kernel:
     """A characteristic kernel for a table: RBF on its numeric columns times Hamming on its labels.
 
     Numeric columns get one lengthscale each, √d times the median distance in that column, so that rescaling a column
-    changes nothing and two typical rows are one to one and a half lengthscales apart, whatever the number of columns. A
+    changes nothing and two typical rows are one to one and a half lengthscales apart, for any number of columns. A
     column of labels counts as one mismatch of the Hamming kernel. Constant columns do not distinguish rows and get
     lengthscale 1; a table in which no column varies is refused.
 

@@ -128,9 +128,9 @@ def learn_kernel(
         Lengthscales and weights are those to begin with and do not matter, but k(x, x) does: compare forms with the
         same, such as `0.5 * RBF() + 0.5 * RBF()` with `RBF()`. Factors may be on columns of their own, such as
         `OnColumns(RBF(), "height") * OnColumns(Matern(), "age")`. A product of RBF kernels on the same columns is an
-        RBF kernel, whose lengthscales are all that a sample can tell: it is refused. So are products of Matérn kernels
-        on the same columns, and sums with a term that ignores a column which another has. Columns that no kernel is
-        on are left out, with a note. Columns of an array are numbers, or "x0", "x1" and so on.
+        RBF kernel, whose lengthscales are all that a sample can determine: it is refused. So are products of Matérn
+        kernels on the same columns, and sums with a term that ignores a column which another has. Columns that no
+        kernel is on are left out, with a note. Columns of an array are numbers, or "x0", "x1" and so on.
     landmarks : float, int or points (m, d)
         z: a share of the points (at least 20 landmarks and twice the columns, at most 200), a number, or the landmarks.
     noise : float
@@ -169,7 +169,7 @@ def learn_kernel(
     one and two dimensions the volume depends on how densely landmarks lie, so that **the lengthscale follows their
     number**: 5 % of the sample resolves clusters of 5 % of it. In five or more dimensions it depends on the
     dimension instead: on normal samples it is .21, .39 and .54 of the median distance in 5, 10 and 20. With `noise`
-    well below 1 longer lengthscales win, whatever the data.
+    well below 1 longer lengthscales win, for any data.
 
     "held-out" scores are log densities, comparable across lengthscales, and do not depend on landmarks. On 900 + 900
     points of the paper's grids of normals (ratio 2, components at random) it chooses .57; the pseudolikelihood .85 with

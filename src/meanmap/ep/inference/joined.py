@@ -1,4 +1,4 @@
-"""One vector in place of separate unknowns with normal priors that linear factors join round loops."""
+"""One vector in place of separate unknowns with normal priors that linear factors join in loops."""
 
 from dataclasses import dataclass
 from typing import Any

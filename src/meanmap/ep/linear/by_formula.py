@@ -122,11 +122,11 @@ def fit(
 
     Expectation propagation is least accurate in groups of few rows, and over many groups its errors add up: alone, it
     estimates a standard deviation of labels in 2000 groups of three rows up to one posterior standard deviation too
-    small. Where the evidence would lack more than .25, the effects of each group of the largest factor are therefore
-    integrated by quadrature given the others. With one factor the evidence and the effects that all rows share are then
-    as by brute force; beside other factors the evidence is corrected at the mean of these. At each node the rest is
-    corrected by weighted draws, and a note says if these move a standard deviation of effects by more than .25 of its
-    own.
+    small. Where the evidence would be off by more than .25, the effects of each group of the largest factor are
+    therefore integrated by quadrature given the others. With one factor the evidence and the effects that all rows
+    share are then as by brute force; beside other factors the evidence is corrected at the mean of these. At each node
+    the rest is corrected by weighted draws, and a note says if these move a standard deviation of effects by more than
+    .25 of its own.
 
     Tables, draws and intervals use skewed marginal distributions (Cseke & Heskes 2011) of coefficients, contrasts, and
     the most skewed predictors and group effects (40,000 divided by the number of rows). Marginals of coefficients and

@@ -122,7 +122,7 @@ def grouped(
 
 
 def kept_columns(kernel: KernelLike, within: object, clusters: object, weights: object) -> Kept | None:
-    """Columns that stay although they number or name the rows: those of the design. None, all of them, for a kernel of
+    """Columns that stay although they identify the rows: those of the design. None, all of them, for a kernel of
     the user's own, which may read them.
     """
     names = [name for wanted in (within, clusters, weights) for name in names_of(wanted)]
