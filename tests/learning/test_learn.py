@@ -340,7 +340,7 @@ def test_the_profile_is_drawn():
         ((X, RBF(np.ones(3))), {}, ShapeError, "3 lengthscales for 2 columns"),
         ((X,), {"landmarks": 1}, ShapeError, "1 landmarks for 2 columns"),
         ((X,), {"landmarks": 1.5}, ParameterError, "a share between 0 and 1"),
-        ((X,), {"landmarks": 500}, ParameterError, "120 points"),
+        ((X,), {"landmarks": 500}, ParameterError, "at most 120, the number of points"),
         ((X,), {"landmarks": np.ones((5, 3))}, ShapeError, "3 columns and x has 2"),
         ((X,), {"noise": -1.0}, ParameterError, "above 0"),
         ((X,), {"width": "wide"}, ParameterError, "'learn'"),

@@ -54,7 +54,7 @@ class Shown(Value):
         return cls(tuple(map(str, names)), tuple(taken), tuple(sizes), paired)
 
     def columns(self, part: int) -> dict[str, np.ndarray]:
-        """The columns of a part, each of one number or label a row; those of arrays are numbered."""
+        """The columns of a part, each of one number or label per row; those of arrays are numbered."""
         rows, name = self.parts[part], self.names[part]
         if source_of(rows).named:
             return single(Table.of(rows, name).columns)

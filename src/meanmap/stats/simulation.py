@@ -256,7 +256,7 @@ def rejection_rate(
         sent to processes must be importable there: not lambdas.
     rng : None, int, numpy.random.Generator or JAX key
         Source of the data sets and the tests' seeds: one stream for each data set, so that the first hundred are the
-        same whatever `repeats`.
+        same for any `repeats`.
 
     Returns
     -------

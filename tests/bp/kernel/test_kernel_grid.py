@@ -257,5 +257,5 @@ def test_reports_say_why_messages_stopped(model):
     """By default after 15 sweeps, with no advice to send more."""
     report = model.restore(noisy(1)).report
     assert not report.converged
-    assert "as more made restorations worse" in report.status
+    assert "because more made restorations worse" in report.status
     assert not any("more sweeps may help" in note for note in report.notes)

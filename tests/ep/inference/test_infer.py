@@ -212,7 +212,7 @@ def test_a_direction_without_numbers_keeps_no_other_from_being_told():
         ({"sweeps": 0}, ParameterError, "sweeps"),
         ({"messages": "exact"}, KindError, "expected an oracle"),
         ({"messages": {"nobody": ep.Quadrature()}}, ParameterError, "nobody"),
-        ({"power": 0.5}, ParameterError, "power is 0.5, and counted.z, p. has no powers"),
+        ({"power": 0.5}, ParameterError, "power is 0.5, and counted.z, p. is defined for power 1 only"),
     ],
 )
 def test_bad_settings(settings, error, message):
