@@ -116,13 +116,13 @@ def within_strata(
     design = Exchange(codes, np.arange(len(codes)), np.ones(len(codes)))
     blocks = blocks_of(features, both)
     if scores is not None:
-        blocks += [scores.products_of_rows(generator), scores.matrix]
+        blocks += [scores.products_of_rows(generator), scores.matrix, scores.each_pair]
     found, norms = [], []
     added = subset_sums(subsets, len(subsets), subsets.shape[1], [design.centred(block) for block in blocks])
-    for sums in added if scores is None else added[:-1]:
+    for sums in added if scores is None else added[:-2]:
         values = np.einsum("ij,ij->i", sums, sums)
         found.append(Permuted(values - values.mean(), TIE * float(values.mean())))
         norms.append(float(values.std()))
     kernels = slice(None) if scores is None else slice(-1)
     result = fused(found[kernels], norms[kernels], 1.0)[0]
-    return result if scores is None else with_columns(result, found[-1], added[-1], scores)
+    return result if scores is None else with_columns(result, found[-1], added[-2:], scores)

@@ -135,7 +135,8 @@ class RankFeatures(Features):
         if not used.any():
             return kernels
         number = sum(len(columns) for _, columns in self.numbers) + len(self.labels)
-        return judged(kernels, None, squares[:, used], self.shares[used], lambda part: part, number)[0]
+        none = squares[:, :0]
+        return judged(kernels, None, squares[:, used], self.shares[used], lambda part: part, number, none)[0]
 
 
 def with_columns(features: Concatenated, samples: Samples) -> Concatenated:

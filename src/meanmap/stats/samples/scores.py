@@ -45,6 +45,11 @@ MOST_LABELS = 16
 # shares loses some power, and this one spreads the loss. Kernels themselves detect differences in one of few columns,
 # so with d columns the two shares are multiplied by (d − 1)/(d + FEW).
 COLUMNS, PAIRS, FEW = 0.42, 0.08, 4
+# The share of the largest difference of one pair. A sum over pairs hardly changes if one of many does.
+ONE_PAIR = 0.1
+# Correlations of single pairs of scores are compared if they are so many or fewer, and if the product of their mean
+# fourth powers is no larger: it is 9 for numbers, and 54 for a number and a label of one row in twenty.
+MOST_PAIRS, LONGEST = 512, 40.0
 # The Bayes factor of a mean with a prior standard deviation of three standard errors is proportional to exp(T/2 · 9/10)
 # for its squared standardised value T.
 WIDTH = 0.9
@@ -149,6 +154,21 @@ class Scores:
         """The products of all pairs of scores in each row, (N, c²)."""
         return (self.main[:, :, None] * self.main[:, None, :]).reshape(len(self.main), -1)
 
+    @property
+    def each_pair(self) -> np.ndarray:
+        """How each row changes the correlation r of two scores x and y, xy − r (x² + y²) / 2, standardised, (N, P): its
+        variance is (1 − r²)² for normal scores, and that of xy 1 + r². Pairs of rare labels are left out, and P is 0
+        if pairs are very many.
+        """
+        first, second = np.triu_indices(self.main.shape[1], 1)
+        tails = np.mean(self.main**4, axis=0)
+        used = (self.of_main[first] != self.of_main[second]) & (tails[first] * tails[second] <= LONGEST)
+        if np.count_nonzero(used) > MOST_PAIRS:
+            return np.zeros((len(self.main), 0))
+        x, y = self.main[:, first[used]], self.main[:, second[used]]
+        products = x * y
+        return standardised(products - products.mean(axis=0) / 2 * (x**2 + y**2))
+
     def features_of_pairs(self, generator: np.random.Generator, units: Units) -> np.ndarray:
         """Random features, (units, 512), whose expected inner products are the Gram matrix of pairs; units have means
         of rows.
@@ -188,19 +208,32 @@ class Scores:
         `forms` gives the squares of sums of scores for the data and each draw, in units of their mean over draws. The
         column is -1 if kernels or pairs have more evidence.
         """
-        found, strongest, first = judged(kernels, pairs, self.matrix, np.log(self.shares), forms, len(self.names))
+        shares = np.log(self.shares)
+        found, strongest, first = judged(kernels, pairs, self.matrix, shares, forms, len(self.names), self.each_pair)
         return found, int(self.columns[strongest]) if first == 1 else -1
 
 
 def judged(
-    kernels: Permuted, pairs: Permuted | None, matrix: np.ndarray, shares: np.ndarray, forms: Forms, number: int
+    kernels: Permuted,
+    pairs: Permuted | None,
+    matrix: np.ndarray,
+    shares: np.ndarray,
+    forms: Forms,
+    number: int,
+    each_pair: np.ndarray,
 ) -> tuple[Permuted, int, int]:
-    """Combine kernels, columns and their pairs; also gives the score and the part with the most evidence."""
+    """Combine kernels, columns, the sum over pairs of columns and the largest difference of one pair; also gives the
+    score and the part with the most evidence.
+    """
     values, strongest = soft_maximum(matrix, shares, forms)
-    parts = [kernels, Permuted(values, ROUNDING)] if pairs is None else [kernels, Permuted(values, ROUNDING), pairs]
+    parts, theirs = [kernels, Permuted(values, ROUNDING)], [COLUMNS]
+    if pairs is not None:
+        parts, theirs = [*parts, pairs], [*theirs, PAIRS]
+    if number_of_pairs := each_pair.shape[1]:
+        values, _ = soft_maximum(each_pair, np.full(number_of_pairs, -np.log(number_of_pairs)), forms)
+        parts, theirs = [*parts, Permuted(values, ROUNDING)], [*theirs, ONE_PAIR]
     many = (number - 1) / (number + FEW)
-    theirs = [many * share for share in (COLUMNS, PAIRS)][: len(parts) - 1]
-    found, first = together(parts, [1 - sum(theirs), *theirs])
+    found, first = together(parts, [1 - many * sum(theirs), *(many * share for share in theirs)])
     return found, strongest, first
 
 

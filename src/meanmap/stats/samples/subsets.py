@@ -48,7 +48,7 @@ def among_subsets(
     blocks = [block - block.mean(axis=0) for block in blocks]  # so sums of the other points are minus the subset's
     norms = [np.einsum("ij,ij->i", block, block) for block in blocks]
     drawn = (generator.choice(total, size, replace=False, shuffle=False) for _ in range(n_draws))
-    summed = [*blocks, *norms, *([] if scores is None else [scores.matrix])]
+    summed = [*blocks, *norms, *([] if scores is None else [scores.matrix, scores.each_pair])]
     added = subset_sums(chain([np.arange(rest, total)], drawn), 1 + n_draws, size, summed)
     found = []
     for own, sums, inside in zip(norms, added, added[len(blocks) :], strict=False):
@@ -58,14 +58,22 @@ def among_subsets(
         found.append(Permuted(values, TIE * float(own.mean()) / size))
     sizes = [square**0.5 for square in mean_squares]
     kernels = fused(found[: len(sizes)], sizes, float(np.sqrt(size * (size - 1.0))))[0]
-    return kernels if scores is None else with_columns(kernels, found[-1], added[-1], scores)
+    return kernels if scores is None else with_columns(kernels, found[-1], added[-2:], scores)
 
 
-def with_columns(kernels: Permuted, pairs: Permuted, sums: np.ndarray, scores: Scores) -> Permuted:
-    """The evidence of kernels, of relations between columns and of columns combined, from sums of scores."""
+def with_columns(kernels: Permuted, pairs: Permuted, sums: Sequence[np.ndarray], scores: Scores) -> Permuted:
+    """The evidence of kernels, of relations between columns and of columns combined, from sums of scores and of their
+    products for pairs.
+    """
+    own, of_pairs = (_standardised(each) for each in sums)
+    shares = np.log(scores.shares)
+    return judged(kernels, pairs, own, shares, lambda part: part, len(scores.names), of_pairs)[0]
+
+
+def _standardised(sums: np.ndarray) -> np.ndarray:
+    """Squares of sums, in units of their mean over subsets."""
     squares = sums**2
-    means = np.maximum(squares.mean(axis=0), np.finfo(float).tiny)
-    return judged(kernels, pairs, squares / means, np.log(scores.shares), lambda part: part, len(scores.names))[0]
+    return squares / np.maximum(squares.mean(axis=0), np.finfo(float).tiny)
 
 
 def subset_sums(
