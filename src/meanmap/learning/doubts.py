@@ -79,10 +79,10 @@ def mode_doubts(modes: list[Mode], x: np.ndarray, score: str, rng: Seed) -> list
     best, found = modes[0], []
     if best.at_bound:
         found.append(
-            "the best lengthscale lies on the bound of the search: the objective has no maximum inside, and the kernel "
-            "does not describe the data."
+            "the best lengthscale lies at an end of the search range: the objective has no maximum inside, and the "
+            "kernel does not describe the data."
             if np.size(best.vector) == 1
-            else "a lengthscale lies on the bound of the search: its factor, term or column adds nothing, or "
+            else "a lengthscale lies at an end of the search range: its factor, term or column adds nothing, or "
             "the kernel does not describe the data."
         )
     if len(modes) > 1 and max(mode.share for mode in modes) < AGREED:

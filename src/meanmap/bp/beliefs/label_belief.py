@@ -18,7 +18,7 @@ __all__ = ["LabelBelief"]
 
 
 class LabelBelief(PointEmbedding):
-    """The embedding of a distribution over labels: its points are codes, and everything that is asked is a label.
+    """The embedding of a distribution over labels: its points are codes, and all its answers are labels.
 
     Attributes
     ----------

@@ -1,4 +1,4 @@
-"""Columns that only number, name or date the rows, which are left out where all columns of a table are compared."""
+"""Columns that only identify or date the rows, which are left out where all columns of a table are compared."""
 
 import shlex
 from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -79,9 +79,9 @@ def left_out_of_table(name: str, why: str, kind: str) -> str:
 def without_ids(
     samples: Sequence[Any], names: Sequence[str], design: Collection[str], kinds: Collection[str] | None = None
 ) -> tuple[list[Any], tuple[str, ...]]:
-    """Tables without the columns that only number, name or date their rows, and notes. Columns of the `design` stay,
-    and so do those with declared `kinds`. Tables with no other column, and samples that are not tables in memory, stay
-    as they are.
+    """Tables without the columns that only identify or date their rows, and notes. Columns of the `design` stay, and so
+    do those with declared `kinds`. Tables with no other column, and samples that are not tables in memory, stay as they
+    are.
 
     Examples
     --------

@@ -331,7 +331,7 @@ def _off(doubt: float) -> str:
     """A doubt in words."""
     if doubt >= 1:
         return "a standard deviation or more: give the oracle more points, or use another one"
-    return f"{doubt:.2g} standard deviations, as the oracle says"
+    return f"{doubt:.2g} standard deviations, by the oracle's own estimate"
 
 
 def _where(flags: np.ndarray) -> str:

@@ -30,7 +30,9 @@ __all__ = ["READY", "Ready", "build_operator", "log_compound_gamma"]
 # Messages are drawn in this many rounds; in each, those that are new to the operator are learned.
 _ROUNDS = 4
 _FIRST = 300
-_QUICK_ORACLE = "alone: quadrature of this factor takes microseconds. It serves where messages are asked one by one."
+_QUICK_ORACLE = (
+    "alone: quadrature of this factor takes microseconds. It is useful where messages are requested one by one."
+)
 
 Draw = Callable[[int, np.random.Generator], tuple[Any, tuple[Any, ...]]]
 

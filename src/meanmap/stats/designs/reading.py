@@ -73,7 +73,7 @@ def grouped(
     """The samples of one table, one for each value of the column `by`, and notes. They are in the order of its
     categories, if it has any, or of its sorted values.
 
-    Columns that only number, name or date the rows are left out unless they are in `keeps`, or this is None.
+    Columns that only identify or date the rows are left out unless they are in `keeps`, or this is None.
     """
     if isinstance(frame, str | bytes | Path):
         raise KindError(

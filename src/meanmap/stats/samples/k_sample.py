@@ -70,7 +70,7 @@ def k_sample_test(
         labels form a label of their own.
     kinds : mapping of column to kind, optional
         The kinds of columns whose data type does not show it, such as {"zip": "label"}: see `Schema.of`. Without its
-        kind a column that only numbers the rows is left out, as in `two_sample_test`.
+        kind a column that only identifies the rows is left out, as in `two_sample_test`.
     rng : None, int, numpy.random.Generator or JAX key
         Draws the permutations; `result.seed` repeats them.
 

@@ -18,8 +18,8 @@ def several_samples(
 ) -> tuple[list[str], list[Any], tuple[str, ...]]:
     """The names of the samples, the samples as passed or as the groups of one table, and notes.
 
-    For groups, missing values have been handled and columns have the kinds given by `kinds`. Columns that only
-    number, name or date the rows are left out unless they are in `keeps`, or this is None.
+    For groups, missing values have been handled and columns have the kinds given by `kinds`. Columns that only identify
+    or date the rows are left out unless they are in `keeps`, or this is None.
     """
     if by is not None:
         groups, told = grouped(samples, by, missing, kinds, keeps)
