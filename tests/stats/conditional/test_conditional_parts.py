@@ -161,7 +161,7 @@ def test_the_learned_metric_finds_the_direction_that_matters():
 
 @pytest.mark.parametrize("rows", [8, 128])  # four blocks, the last one smaller, and one
 def test_the_forms_are_the_definition(rows, monkeypatch):
-    monkeypatch.setattr(statistics, "SYMMETRIC", rows)
+    monkeypatch.setattr(statistics, "BLOCK", rows)
     rng = np.random.default_rng(3)
     left, right, z = rng.normal(size=(30, 4)), rng.normal(size=(30, 2)), rng.normal(size=(30, 3))
     local = 1 - LOCAL + LOCAL * rbf(z / median_distance(z), z / median_distance(z))
@@ -183,6 +183,19 @@ def test_the_forms_are_the_definition(rows, monkeypatch):
         assert limit_value == pytest.approx(value, rel=1e-5)
         assert limit.draws.mean() == pytest.approx(np.trace(scaled) / 30, rel=0.03)
         assert limit.draws.std() == pytest.approx(np.sqrt(2 * np.sum(scaled**2)) / 30, rel=0.06)
+
+
+@pytest.mark.parametrize("kind", ["gamma", "spectral"])
+def test_the_limit_is_the_same_in_blocks_of_any_size(kind, monkeypatch):
+    rng = np.random.default_rng(5)
+    left, right, z = (rng.normal(size=(40, columns)) for columns in (4, 2, 3))
+    straight, found = Straight(left[:, :2] * right, rng.uniform(0.5, 2.5, size=40), 1.0), []
+    products = Products([(left, right), (left[:, :1], right)], [0.6, 0.4], Local(z))
+    for rows in (9, 40):
+        monkeypatch.setattr(statistics, "BLOCK", rows)
+        value, law = products.limit(kind, np.linspace(0.5, 2.5, 40), 500, np.random.default_rng(1), straight)
+        found.append((value, law.draws.mean(), law.draws.std()))
+    np.testing.assert_allclose(*found, rtol=1e-3)
 
 
 def test_what_is_linear_is_judged_beside_the_kernels():

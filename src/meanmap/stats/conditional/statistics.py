@@ -16,15 +16,15 @@ from meanmap.stats.result import Null
 
 __all__ = ["Local", "Products", "beyond", "linear_share", "permuted"]
 
-# The number of rows of the n × n matrix in memory at a time, fixed so that sums are the same on every machine. Random
-# signs only need the upper triangle, for which smaller blocks waste less.
-BLOCK, SYMMETRIC = 512, 128
+# The number of rows of the n × n matrix in memory at a time, fixed so that sums are the same on every machine. Only the
+# upper triangle is needed, for which small blocks waste little.
+BLOCK = 128
 # The weight of the local part of the kernel on z, for dependence that varies with z; the rest is the constant part, for
 # dependence that does not.
 LOCAL = 0.8
 # The norms of several parts are compared on about this many rows.
 ROWS_FOR_SIZES = 300
-# Kernel matrices on z are kept up to this many rows, which take 24 megabytes.
+# Kernel matrices on z are kept up to this many rows, which take 8 megabytes.
 ROWS_KEPT = 2000
 
 
@@ -68,8 +68,10 @@ class Products:
 
     def block(self, rows: slice, columns: slice = slice(None)) -> np.ndarray:
         """Some rows and columns of K, in single precision."""
-        parts = self._parts(rows, columns)
-        total, *others = (np.float32(w) * part for w, part in zip(self.weights, parts, strict=True))
+        total, *others = (
+            np.multiply(part, np.float32(weight), out=part)
+            for weight, part in zip(self.weights, self._parts(rows, columns), strict=True)
+        )
         for other in others:
             total += other
         return total
@@ -95,7 +97,7 @@ class Products:
     def forms(self, signs: np.ndarray) -> np.ndarray:
         """εᵀ K ε / n for each column of `signs` (n, B)."""
         n, total = len(signs), np.zeros(signs.shape[1])
-        for rows in track(slices(n, SYMMETRIC), "bootstrap"):
+        for rows in track(slices(n, BLOCK), "bootstrap"):
             block = self.block(rows, slice(rows.start, None))
             block[:, rows.stop - rows.start :] *= 2  # counts the entries below the diagonal
             total += np.einsum("ij,ij->j", signs[rows], block @ signs[rows.start :], dtype=np.float64)
@@ -142,20 +144,27 @@ class Products:
         draws have the covariance 2 Σᵢⱼ Kᵢⱼ ⟨wᵢ, wⱼ⟩/n² with the draws of a `straight` part.
         """
         n, roots = self.n, np.sqrt(ratios)
-        value, mean, square, crossed, scaled = 0.0, 0.0, 0.0, 0.0, []
-        own = np.zeros((n, 0)) if straight is None else np.sqrt(straight.ratios)[:, None] * straight.products
+        value, mean, square, crossed = 0.0, 0.0, 0.0, 0.0
+        scaled = np.zeros((n, n) if kind == "spectral" else (0, 0))
+        own = np.zeros((n, 0)) if straight is None else (roots * np.sqrt(straight.ratios))[:, None] * straight.products
+        single, weights = own.astype(np.float32), ratios.astype(np.float32)
         for rows in track(slices(n, BLOCK), "products"):
-            block = self.block(rows)
-            value += float(block.sum(dtype=np.float64)) / n
-            crossed += 2 * float(np.sum(own[rows] * (roots[rows, None] * (block @ (roots[:, None] * own))))) / n**2
+            behind, width = slice(rows.start, None), rows.stop - rows.start
+            block = self.block(rows, behind)
             if kind == "spectral":
-                scaled.append(roots[rows, None] * block * roots / n)
-            else:
-                mean += float(ratios[rows] @ np.diagonal(block[:, rows])) / n
-                size = float(np.abs(block).max()) or 1.0  # squares of large numbers overflow in single precision
-                square += float(ratios[rows] @ ((block / size) ** 2 @ ratios.astype(np.float32))) * (size / n) ** 2
+                scaled[rows, behind] = roots[rows, None] * block * roots[behind] / n
+            times = np.full(block.shape[1], 2, np.float32)  # counts the entries below the diagonal
+            times[:width] = 1
+            value += float(np.sum(block @ times, dtype=np.float64)) / n
+            crossed += 2 * float(np.sum(own[rows] * (block @ (times[:, None] * single[behind])))) / n**2
+            if kind != "spectral":
+                mean += float(ratios[rows] @ np.diagonal(block)) / n
+                size = float(max(block.max(), -block.min())) or 1.0  # squares of large numbers overflow
+                block /= size
+                block *= block
+                square += float(ratios[rows] @ (block @ (times * weights[behind]))) * (size / n) ** 2
         if kind == "spectral":
-            law = spectral_null(np.linalg.eigvalsh(np.concatenate(scaled)), n_draws, generator)
+            law = spectral_null(np.linalg.eigvalsh(scaled, UPLO="U"), n_draws, generator)
         else:
             law = gamma_null(mean, 2 * square, n_draws, generator)
         value = beyond(value, bias * self.size)
