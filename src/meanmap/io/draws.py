@@ -47,7 +47,8 @@ def posterior_draws(posterior: object, draws: int = 1000, rng: Seed = None, poin
         - A regression, a ranking or a program of `mm.ep.models`: draws of the coefficients, skills or parameters by
           their names, jointly where the belief is joint.
         - What `mm.ep.infer` returned: draws of each variable's belief. Beliefs about different variables are drawn
-          independently, because expectation propagation keeps only marginals.
+          independently, because expectation propagation keeps only marginals; numbers that `infer` answers by draws
+          are drawn jointly, and from the posterior itself.
         - The answer of a query (`bp.Beliefs`): draws of each target; states where variables are discrete.
         - A posterior embedding or witness: joint draws of the function at `points`.
         - One distribution: draws called x.
@@ -137,7 +138,17 @@ def _of_a_function(posterior: GaussianElement, draws: int, generator: np.random.
     return _one_chain([("f", posterior.sample(points, draws, generator))])
 
 
-@_groups.register(Posterior | Beliefs | dict)
+@_groups.register
+def _of_a_run(posterior: Posterior, draws: int, generator: np.random.Generator, points: Data) -> Groups:
+    joint = posterior._joint
+    kept = len(next(iter(joint.values()))) if joint else 0
+    rows = generator.choice(kept, draws, replace=draws > kept) if joint else np.empty(0, int)
+    return _one_chain(
+        (name, joint[name][rows] if name in joint else _drawn(law, draws, generator)) for name, law in posterior.items()
+    )
+
+
+@_groups.register(Beliefs | dict)
 def _of_beliefs(posterior: Any, draws: int, generator: np.random.Generator, points: Data) -> Groups:
     return _one_chain((name, _drawn(law, draws, generator)) for name, law in posterior.items())
 

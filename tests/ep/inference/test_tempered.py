@@ -62,7 +62,7 @@ def test_beliefs_of_gammas_are_compared_with_draws():
     def log_beta(a, b, y):
         return -betaln(a, b) + (a - 1) * jnp.log(y) + (b - 1) * jnp.log1p(-y)
 
-    post = ep.infer(ep.FactorGraph(ep.Density(log_beta, a, b, y)), rng=0)
+    post = ep.infer(ep.FactorGraph(ep.Density(log_beta, a, b, y)), ep.Quadrature(), rng=0)
     assert post.report.status != "converged"  # separate beliefs about both are too narrow
     (note,) = (each for each in post.report.notes if "draws from the posterior" in each)
     axis = np.exp(np.linspace(-2, 4, 400))
@@ -80,6 +80,6 @@ def test_no_word_where_there_is_one_mode():
     y = np.concatenate([np.full(10, -2.0), np.full(10, 2.0)]) + np.linspace(-1, 1, 20)
     m, t = ep.Variable("m", ep.Normal(0.0, 100.0)), ep.Variable("t", ep.Gamma(1.0, 1.0))
     normal = ep.Density(lambda m, t, y: jnp.log(t) / 2 - t * (y - m) ** 2 / 2, m, t, y)
-    post = ep.infer(ep.FactorGraph(normal))
+    post = ep.infer(ep.FactorGraph(normal), ep.Quadrature())
     assert post.report.status == "converged"
     assert not [note for note in post.report.notes if "draws" in note]

@@ -56,7 +56,7 @@ def test_two_parameters_of_a_curve_are_named(black_box):
         )
     else:
         model = ep.FactorGraph(ep.Density(lambda t, h, x, y: -50 * (y - t * x / (h + x)) ** 2, top, half, x, y))
-    post = ep.infer(model, sweeps=200)
+    post = ep.infer(model, ep.Quadrature(), sweeps=200)
     note = next(n for n in post.report.notes if "separate beliefs" in n)
     assert "'top' and 'half'" in note
     assert "of what they should be or less, as functions are evaluated only where these narrow beliefs are" in note

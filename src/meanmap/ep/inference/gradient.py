@@ -20,20 +20,27 @@ _SAME = 1e-4
 
 
 def evidence_gradient(
-    priors: Callable[[Any], Mapping[str, Family]], at: Any, variables: dict[str, Variable], beliefs: dict[str, Family]
+    priors: Callable[[Any], Mapping[str, Family]],
+    at: Any,
+    variables: dict[str, Variable],
+    beliefs: dict[str, Family],
+    joint: dict[str, np.ndarray],
 ) -> Any:
     """Of log Z = log ∫ p(x; at) m(x) dx, where m is what all factors say about x.
 
-    At a fixed point of EP the derivatives of log Z with respect to messages vanish, and so m is kept as it is.
+    At a fixed point of EP the derivatives of log Z with respect to messages vanish, and so m is kept as it is. With
+    `joint` draws from the posterior the gradient is the mean of that of log p.
     """
     with jax.enable_x64(True):
         at = jax.tree.map(lambda leaf: jnp.asarray(leaf, float), at)
         used = _read(priors, at, variables)
-        told = {name: beliefs[name] / variables[name].prior for name in used}
+        drawn = {name: joint[name] for name in used if name in joint}
+        told = {name: beliefs[name] / variables[name].prior for name in used if name not in drawn}
 
         def log_evidence(parameters: Any) -> jax.Array:
             made = priors(parameters)
-            return sum((_gained(made[name], message) for name, message in told.items()), jnp.zeros(()))
+            of_draws = (made[name]._log_density(jnp.asarray(x)).mean() for name, x in drawn.items())
+            return sum((_gained(made[name], message) for name, message in told.items()), sum(of_draws, jnp.zeros(())))
 
         return jax.tree.map(np.asarray, jax.grad(log_evidence)(at))
 

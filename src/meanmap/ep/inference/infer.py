@@ -25,6 +25,7 @@ from meanmap.ep.factors.gaussian import Dot
 from meanmap.ep.graph import FactorGraph
 from meanmap.ep.inference.averaged import averaged
 from meanmap.ep.inference.cheapest import cheapest, rough
+from meanmap.ep.inference.drawn import drawn_posterior
 from meanmap.ep.inference.exclusive import exclusive
 from meanmap.ep.inference.impossible import contradicted, excluded, forbidden, without_room
 from meanmap.ep.inference.joined import Joined
@@ -129,6 +130,16 @@ def infer(
     many values of these, and the solutions are averaged: the log evidence is exact to about 1e-6, as are means and all
     standard deviations but those of the precisions, which get the Gamma of their mean and mean logarithm.
 
+    Up to six numbers without a plate, with normal, gamma or beta priors, are drawn from their joint posterior if two or
+    more of them are arguments of the same rows of functions that JAX traces, in at least two rows: separate beliefs
+    would be too narrow. Draws are moved from the priors to the posterior; further draws near these get exact weights,
+    until standard errors of means and standard deviations are below a hundredth of a standard deviation. Beliefs have
+    the mean and standard deviation of these draws, and there are no messages. `mm.io.posterior_draws` gives joint
+    draws; a note gives quantiles where they differ from those of a belief. The report has the standard errors and the
+    correlations. Labels of rows, observed outputs of functions, and factors of one number may be part of the model.
+    With more than 5000 rows, with a density of ∞, and if `messages`, `damping`, `power`, `improper`, `schedule`,
+    `start_from` or `mesh` are given, messages are computed instead.
+
     With other factors, unknowns with normal priors that `Dot` and `Sum` join in loops share one joint belief: the run
     has one vector in their place, and `post.messages` are those of its factors. Beyond 1500 numbers, those that meet in
     no row, such as the effects of the factor with most groups, are integrated out one by one, at a cost that is linear
@@ -146,9 +157,8 @@ def infer(
     At convergence up to a thousand draws from the joint Gaussian of all unknowns are weighted by the exact density: the
     status and a note say which standard deviations differ by more than a tenth, and whether the numbers of a function
     have another mode where they are exchanged. This needs normal priors, functions that JAX traces, and at most 5000
-    rows; errors of messages from other factors are not detected. For other families, with up to six numbers without a
-    plate, labels of rows, and at most 1000 rows, 2048 draws are moved from the priors to the posterior: a note gives
-    means and standard deviations of these draws if beliefs are at one mode or half as wide again.
+    rows; errors of messages from other factors are not detected. For other families a note gives means and standard
+    deviations of draws, made as above, if beliefs are at one mode or half as wide again.
 
     Examples
     --------
@@ -198,6 +208,12 @@ def infer(
             model.variables,
             joins_of(model.factors),
         )
+    as_asked = messages in (None, {}) and mesh is None and start_from is None and step == alpha == 1
+    if as_asked and improper == "allow" and schedule == "auto":
+        with concrete("infer"), Door():
+            drawn = drawn_posterior(model, source)
+        if drawn is not None:
+            return drawn
     as_vector = Joined.of(model) if mesh is None else None
     model = model if as_vector is None else as_vector.model
     with remembering() as memory, accounting() as spent, concrete("infer"), Door():

@@ -87,11 +87,14 @@ class Posterior(Paged, Mapping[str, Family]):
         oracles: dict[str, Any],
         variables: dict[str, Variable],
         joins: Joins = (),
+        joint: dict[str, np.ndarray] | None = None,
     ):
         self._beliefs, self.messages, self.oracles = found, messages, oracles
         self.log_evidence, self.report, self.seed = log_evidence, report, seed
         self.effective_sample_size, self.doubt, self.standard_errors = effective, doubt, standard_errors
         self._variables, self._joins = variables, joins
+        # Draws from the joint posterior of some of the variables, by name, where beliefs are made of them.
+        self._joint = joint or {}
 
     @classmethod
     def of(
@@ -130,8 +133,7 @@ class Posterior(Paged, Mapping[str, Family]):
                 # Draws are no better than integrals over unknowns that no other factor meets.
                 record.apart = "" if record.at_once and not record.effective else apart
                 if not (record.elsewhere or record.apart or record.at_once):
-                    every = plan, state, model.variables, factors, messages, found
-                    record.apart, record.elsewhere = by_draws(*every)
+                    record.apart, record.elsewhere = by_draws(model.variables, factors, found)
         if as_vector is not None:
             model, found = as_vector.given, as_vector.apart(found, jax.tree.map(fetched, messages))
         report = record.report(policy, log_evidence, found)
@@ -254,7 +256,7 @@ class Posterior(Paged, Mapping[str, Family]):
             raise InputError(
                 f"this run {self.report.status}: its log evidence has no gradient; run it for more sweeps."
             )
-        return evidence_gradient(priors, at, self._variables, self._beliefs)
+        return evidence_gradient(priors, at, self._variables, self._beliefs, self._joint)
 
     @property
     def variables(self) -> dict[str, Variable]:

@@ -20,7 +20,7 @@ from meanmap.ep.sweeps.plan import fetched
 from meanmap.ep.sweeps.sweep import EVENTS
 from meanmap.families import Family
 
-__all__ = ["Record"]
+__all__ = ["NOTICED", "Record"]
 
 # In a note, at most this many members of a factor are named.
 _NAMED = 5
@@ -33,7 +33,7 @@ _LEAST_POINTS = 5.0
 # Numbers above this have squares that are infinite.
 _SQUARES = 1e154
 # Where a function has no value on a larger share of its input, the status says so.
-_NOTICED = 1e-3
+NOTICED = 1e-3
 # Doubt of samples, and of messages learned from them, is reported beyond this: they always have an error.
 _DOUBTED_SAMPLES = 0.1
 
@@ -295,7 +295,7 @@ class Record:
             return "converged, but at one of several modes"
         if self.converged and (drawn or self.sampled.few or max(sampling.values(), default=0.0) > LARGE):
             return "converged, but errors of sampling are large"
-        if self.converged and any(share.max() > _NOTICED for share in self.undefined.values()):
+        if self.converged and any(share.max() > NOTICED for share in self.undefined.values()):
             return "converged, but a function returned no number in places"
         if self.converged and priorless:
             return "converged, but a belief is improper"

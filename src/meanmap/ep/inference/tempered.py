@@ -1,247 +1,263 @@
-"""Beliefs beside draws of any family that go from the priors to the posterior."""
+"""Draws that go from the priors to the posterior of a few numbers, and then have exact weights."""
 
 from dataclasses import dataclass
-from itertools import product
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-import jax
-import jax.numpy as jnp
 import numpy as np
+from scipy.special import gammaln
 
-from meanmap.core.points import bucket, pad
 from meanmap.ep.factor import Factor
-from meanmap.ep.factors.blackbox import BlackBoxFactor
-from meanmap.ep.factors.conjugate import Bernoulli as Outcome
-from meanmap.ep.inference.block import Beliefs, Sent
-from meanmap.ep.inference.exact import LABELS, weighed
-from meanmap.ep.lines import as_nodes, log_message, to_nodes
-from meanmap.ep.sweeps.plan import Plan, State, fetched
-from meanmap.ep.sweeps.sweep import compiled_cavities
-from meanmap.ep.variables import Selection, Variable
-from meanmap.families import Bernoulli, Normal
+from meanmap.ep.inference.block import Beliefs
+from meanmap.ep.inference.few_numbers import FewNumbers
+from meanmap.ep.variables import Variable
 
-__all__ = ["by_draws"]
+__all__ = ["Drawn", "by_draws", "drawn"]
 
-# Each of two runs has so many draws, and this many moves at each temperature. Of more numbers, or of more members
-# of functions, there are no draws.
-_DRAWS, _MOVES, _NUMBERS, _MEMBERS = 1024, 6, 6, 1000
+# So many draws go to the posterior, and are moved so often at each temperature.
+_DRAWS, _MOVES = 2048, 6
 # Half of the draws are worth as much as all at the next temperature; after so many the run gives up.
 _WORTH, _STAGES = 0.5, 60
-# Mass so many standard deviations from the mean of a belief is elsewhere. A larger share than this in both runs is
-# worth a note, and so are standard deviations that differ by this factor in both.
-_FAR, _SHARE, _TIMES = 4.0, 0.02, 1.5
-
-
-def by_draws(
-    plan: Plan,
-    state: State,
-    variables: dict[str, Variable],
-    factors: tuple[Factor, ...],
-    messages: Sent,
-    beliefs: Beliefs,
-) -> tuple[str, str]:
-    """What draws say of standard deviations that are far off, and of other modes, in words; or empty.
-
-    Draws of the priors are weighted, repeated and moved (Del Moral et al. 2006) as the other factors come in by powers
-    that rise to one. They are of any family of numbers. Looked at are models of functions with few unknown numbers,
-    some of them not Normal: for the others there are draws from their joint Gaussian.
-    """
-    with jax.enable_x64(True):
-        model = _Model.of(plan, state, variables, factors, messages)
-        runs = [] if model is None else [_drawn(model, seed) for seed in range(2)]
-    if model is None or not all(runs):
-        return "", ""
-    wide, share, listed = False, 0.0, []
-    for name in model.names:
-        mean, sd = float(beliefs[name].mean()), float(beliefs[name].sd())
-        times = [float(draws[name].std()) / sd for draws in runs]
-        away = np.abs(np.stack([draws[name] for draws in runs]) - mean) / sd
-        beyond, beside = (away > _FAR).mean(1), ((away > _FAR / 2) & (away <= _FAR)).mean(1)
-        # A single broad mode has more mass nearer than far away.
-        if (beyond > _SHARE).all() and (beyond > beside).all():
-            share = max(share, float(beyond.mean()))
-        wide = wide or min(times) > _TIMES or max(times) < 1 / _TIMES
-        every = np.concatenate([draws[name] for draws in runs])
-        listed.append(f"{name!r} {every.mean():.3g} ± {every.std():.2g}")
-    found = f"means and standard deviations by {2 * _DRAWS:,} draws from the posterior: {', '.join(listed)}"
-    if share:
-        return "", (
-            f"roughly {share:.0%} of the posterior lies at another mode: beliefs and log evidence are those of one. "
-            f"For both, {found}. Priors that distinguish the components of a mixture leave a single mode"
-        )
-    return (found if wide else ""), ""
-
-
-class _Function(NamedTuple):
-    """A function of unknowns that are drawn: its place among the factors, its labels with their logits, (members, 1),
-    and names of probabilities whose logits are added to these.
-    """
-
-    at: int
-    incoming: tuple[Any, ...]
-    labels: dict[int, tuple[np.ndarray, str | None]]
+# A mixture of so many Student distributions with these degrees of freedom, each with the covariance of this share of
+# the draws, those nearest to its own.
+_KERNELS, _NU, _NEAR = 512, 6.0, 1 / 16
+# The mixture is made anew, up to so many times, where its draws are worth less than this share of their number.
+_REFITS, _SHARE = 4, 0.1
+# Draws are added until standard errors of means and standard deviations are this share of a standard deviation, and the
+# mixture gives no more than this many. If they are worth fewer than this the run gives up.
+_ACCURATE, _MOST, _ENOUGH = 0.008, 131_072, 2000.0
+# Draws that are kept, all with the same weight.
+_KEPT = 8192
+# Mass so many standard deviations from the mean of a belief is elsewhere. A larger share than this is worth a note, and
+# so are standard deviations that differ by this factor.
+_FAR, _ELSEWHERE, _TIMES = 4.0, 0.02, 1.5
 
 
 @dataclass(frozen=True)
-class _Model:
-    """The prior and the likelihood at draws of all unknowns that are not summed over or given by functions."""
+class Drawn:
+    """Weighted draws from the posterior.
 
-    plan: Plan
-    factors: tuple[Factor, ...]
-    priors: dict[str, Any]
-    functions: tuple[_Function, ...]
-    told: tuple[tuple[str, Any], ...]
+    Attributes
+    ----------
+    coordinates, values : (draws, numbers) arrays
+        In the coordinates of families, and as they are.
+    logs : (draws,) array
+        The posterior's density, not normalised, over that of the draws.
+    undefined : (draws,) array
+        Where a function returned no number, and the density counts as zero.
+    stages : int
+        Temperatures on the way.
+    """
 
-    @classmethod
-    def of(
-        cls, plan: Plan, state: State, variables: dict[str, Variable], factors: tuple[Factor, ...], messages: Sent
-    ) -> "_Model | None":
-        """None if some factor is not a function of few unknown numbers."""
-        functions = [at for at, factor in enumerate(factors) if isinstance(factor, BlackBoxFactor)]
-        outputs = {factors[at].arguments[-1].name for at in functions if getattr(factors[at], "outputs", 0)}
-        labels = {name for name, variable in variables.items() if variable.family is Bernoulli}
-        drawn = {name: v for name, v in variables.items() if name not in labels | outputs}
-        other = any(variable.family is not Normal for variable in drawn.values())
-        if not (functions and other and all(map(_is_number, drawn.values())) and len(drawn) <= _NUMBERS):
-            return None
-        told, links = [], {}
-        for factor in factors:
-            unknown = [a for a in factor.arguments if not a.known]
-            if isinstance(factor, BlackBoxFactor):
-                if factor.host or factor.random:
-                    return None
-            elif isinstance(factor, Outcome) and len(unknown) == 2 and not isinstance(unknown[1], Selection):
-                links[unknown[1].name] = unknown[0].name, messages[factor.name][1]
-            elif not (factor.constant and len(unknown) == 1):
-                return None
-            elif unknown[0].name in drawn:
-                told += [
-                    (a.name, m) for a, m in zip(factor.arguments, messages[factor.name], strict=True) if not a.known
-                ]
-        if sum(factors[at].plate or 1 for at in functions) > _MEMBERS:
-            return None
-        read = [_function(plan, state, factors, at, set(drawn), links) for at in functions]
-        if not all(read) or len({name for name in labels | outputs if _users(factors, name) > 1}):
-            return None
-        priors = {name: jax.tree.map(np.asarray, variable.prior) for name, variable in drawn.items()}
-        return cls(plan, factors, priors, tuple(filter(None, read)), tuple(told))
+    coordinates: np.ndarray
+    values: np.ndarray
+    logs: np.ndarray
+    undefined: np.ndarray
+    stages: int
+
+    def with_more(self, other: "Drawn") -> "Drawn":
+        """With further draws of the same mixture."""
+        x, values, logs, undefined = (
+            np.concatenate([getattr(self, name), getattr(other, name)])
+            for name in ("coordinates", "values", "logs", "undefined")
+        )
+        return Drawn(x, values, logs, undefined, self.stages)
 
     @property
-    def names(self) -> list[str]:
-        """Of the unknowns that are drawn, in the order of columns."""
-        return list(self.priors)
+    def shares(self) -> np.ndarray:
+        """Weights that add up to 1."""
+        weights = np.exp(self.logs - self.logs.max())
+        return np.asarray(weights / weights.sum())
 
-    def points(self, coordinates: np.ndarray) -> dict[str, Any]:
-        """The nodes of draws in the coordinates of all families."""
-        return {
-            name: to_nodes(type(prior), jnp.asarray(coordinates[:, at]), jnp.zeros(()))
-            for at, (name, prior) in enumerate(self.priors.items())
-        }
+    @property
+    def log_evidence(self) -> float:
+        """The log of the mean weight."""
+        return float(np.log(np.exp(self.logs - self.logs.max()).mean()) + self.logs.max())
 
-    def logs(self, coordinates: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """The logs of the prior density of the coordinates, and of all else, up to constants."""
-        nodes = self.points(coordinates)
-        before = sum(log_message(prior, nodes[name]) + nodes[name].log_weight for name, prior in self.priors.items())
-        total: Any = np.zeros(len(coordinates))
-        for name, message in self.told:
-            each = log_message(jax.tree.map(lambda leaf: jnp.ravel(leaf)[:, None], message), nodes[name])
-            total = total + np.asarray(each).sum(0)
-        for function in self.functions:
-            total = total + self._evaluated(function, nodes)
-        return np.asarray(before), np.where(np.isnan(total), -np.inf, total)
+    @property
+    def evidence_error(self) -> float:
+        """The standard error of the log evidence."""
+        return float(self.shares.std() * np.sqrt(len(self.logs)))
 
-    def _evaluated(self, function: _Function, nodes: dict[str, Any]) -> np.ndarray:
-        factor: Any = self.factors[function.at]
-        size, values = (self.plan.shapes[function.at] or (1,))[0], {}
-        number = len(next(iter(nodes.values())).x)
-        count = bucket(number)
-        for position, argument in enumerate(factor.arguments):
-            if not argument.known and argument.name in nodes:
-                values[position] = np.tile(pad(np.asarray(nodes[argument.name].x), count), (size, 1))
-        parts = []
-        for chosen in product((0.0, 1.0), repeat=len(function.labels)):
-            told = {at: np.full((size, count), value) for at, value in zip(function.labels, chosen, strict=True)}
-            found = np.asarray(weighed(self.plan.factors[function.at], function.incoming, values | told))
-            found = found[:, :number]
-            for value, (logit, name) in zip(chosen, function.labels.values(), strict=True):
-                logit = logit if name is None else logit + np.asarray(nodes[name].coordinate)
-                found = found - np.logaddexp(0, -logit if value else logit)
-            parts.append(found[: factor.plate or 1])
-        return np.logaddexp.reduce(parts, axis=0).sum(0)
+    @property
+    def is_accurate(self) -> bool:
+        """Whether standard errors are as small as they should be."""
+        return max(float((error / self.sd).max()) for error in self.errors) < _ACCURATE
 
+    @property
+    def worth(self) -> float:
+        """The number of independent draws that are as good."""
+        return float(1 / (self.shares**2).sum())
 
-def _users(factors: tuple[Factor, ...], name: str) -> int:
-    """The number of functions that meet an unknown."""
-    functions = (factor for factor in factors if isinstance(factor, BlackBoxFactor))
-    return sum(any(a.name == name for a in factor.arguments if not a.known) for factor in functions)
+    @property
+    def mean(self) -> np.ndarray:
+        """Of each number."""
+        return np.asarray(self.shares @ self.values)
+
+    @property
+    def sd(self) -> np.ndarray:
+        """Of each number."""
+        return np.sqrt(self.shares @ (self.values - self.mean) ** 2)
+
+    @property
+    def errors(self) -> tuple[np.ndarray, np.ndarray]:
+        """Standard errors of means and of standard deviations."""
+        off, sd = self.values - self.mean, self.sd
+        return np.sqrt(self.shares**2 @ off**2), np.sqrt(self.shares**2 @ (off**2 - sd**2) ** 2) / (2 * sd)
+
+    def alike(self, generator: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
+        """Draws with one weight: coordinates and values, in random order."""
+        rows = generator.permutation(_systematic(self.shares, _KEPT, generator))
+        return self.coordinates[rows], self.values[rows]
 
 
-def _is_number(variable: Variable) -> bool:
-    """Whether a variable is one number with a proper prior."""
-    scalar = variable.plate is None and variable.family.is_scalar() and variable.family.states is None
-    return scalar and variable.prior is not None and bool(np.all(fetched(variable.prior.is_proper())))
+def by_draws(variables: dict[str, Variable], factors: tuple[Factor, ...], beliefs: Beliefs) -> tuple[str, str]:
+    """What draws say of standard deviations that are far off, and of other modes, in words; or empty.
+
+    Looked at are models of functions with few unknown numbers.
+    """
+    model = FewNumbers.of(variables, factors)
+    generator = np.random.default_rng(0)
+    found = None if model is None else drawn(model, generator)
+    if model is None or found is None:
+        return "", ""
+    wide, share, listed = False, 0.0, []
+    _, values = found.alike(generator)
+    for name, x, mean, sd in zip(model.priors, values.T, found.mean, found.sd, strict=True):
+        own, times = beliefs[name], sd / float(beliefs[name].sd())
+        away = np.abs(x - float(own.mean())) / float(own.sd())
+        beyond, beside = (away > _FAR).mean(), ((away > _FAR / 2) & (away <= _FAR)).mean()
+        # A single broad mode has more mass nearer than far away.
+        if beyond > max(_ELSEWHERE, beside):
+            share = max(share, float(beyond))
+        wide = wide or not 1 / _TIMES <= times <= _TIMES
+        listed.append(f"{name!r} {mean:.3g} ± {sd:.2g}")
+    said = f"means and standard deviations by draws from the posterior: {', '.join(listed)}"
+    if share:
+        return "", (
+            f"roughly {share:.0%} of the posterior lies at another mode: beliefs and log evidence are those of one. "
+            f"For both, {said}. Priors that distinguish the components of a mixture leave a single mode"
+        )
+    return (said if wide else ""), ""
 
 
-def _function(
-    plan: Plan, state: State, factors: tuple[Factor, ...], at: int, drawn: set[str], links: dict[str, tuple[str, Any]]
-) -> _Function | None:
-    """A function with its incoming messages; None if an unknown is neither drawn, nor its output, nor a label."""
-    factor: Any = factors[at]
-    incoming = compiled_cavities(plan, state, at, 1.0)[0]
-    alone, labels = not plan.shapes[at], {}
-    incoming = jax.tree.map(lambda leaf: fetched(leaf)[None] if alone else fetched(leaf), incoming)
-    for position, argument in enumerate(factor.arguments):
-        last = factor.outputs and position == len(factor.arguments) - 1
-        if argument.known or argument.name in drawn:
-            if last:
-                return None
-            continue
-        own = argument.variable
-        if isinstance(argument, Selection) or own.plate != factor.plate or (last and own.prior is not None):
-            return None
-        if own.family is Bernoulli and not last:
-            logit, name = np.asarray(incoming[position].logit)[:, None], None
-            if argument.name in links:
-                name, sent = links[argument.name]
-                sent = np.ravel(fetched(sent.logit))[:, None]
-                logit = logit - pad(np.broadcast_to(sent, (factor.plate or 1, 1)), len(logit))
-            labels[position] = logit, name
-        elif not last or argument.name in links:
-            return None
-    return None if len(labels) > LABELS else _Function(at, incoming, labels)
+def drawn(model: FewNumbers, generator: np.random.Generator) -> Drawn | None:
+    """Draws from the posterior; None if they did not get there, or if the density is no number.
+
+    Draws of the priors are weighted, repeated and moved as the other factors come in by powers that rise to one (Del
+    Moral et al. 2006). Distributions around these are then what independent draws are from, with exact weights (Cappé
+    et al. 2004).
+    """
+    tempered = _tempered(model, generator)
+    if tempered is None:
+        return None
+    here, stages = tempered
+    mixture, found = _Mixture.around(here, generator), None
+    for _ in range(_REFITS):
+        found = _weighed(model, mixture, generator, stages)
+        if found is None or found.worth > _SHARE * len(found.shares):
+            break
+        mixture = _Mixture.around(found.coordinates[_systematic(found.shares, _DRAWS, generator)], generator)
+        found = None
+    while found is not None and not found.is_accurate and len(found.shares) < _MOST:
+        more = _weighed(model, mixture, generator, stages)
+        found = None if more is None else found.with_more(more)
+    return found if found is not None and found.worth > _ENOUGH and np.isfinite(found.values).all() else None
 
 
-def _drawn(model: _Model, seed: int) -> dict[str, np.ndarray]:
-    """Draws from the posterior by name; empty where they did not get there."""
-    generator = np.random.default_rng(seed)
+def _tempered(model: FewNumbers, generator: np.random.Generator) -> tuple[np.ndarray, int] | None:
+    """Draws from nearly the posterior, in coordinates, and the number of temperatures."""
     columns = []
-    for at, prior in enumerate(model.priors.values()):
-        x = jnp.asarray(prior.sample(_DRAWS, int(generator.integers(2**31)) + at))
-        columns.append(np.asarray(as_nodes(type(prior), x).coordinate, float))
+    for prior in model.priors.values():
+        own = prior.coordinates[-1]
+        x = np.asarray(prior.sample(_DRAWS, int(generator.integers(2**31))), float)
+        columns.append({"x": lambda x: x, "log": np.log, "logit": lambda x: np.log(x) - np.log1p(-x)}[own](x))
     here, power = np.stack(columns, 1), 0.0
-    before, rest = model.logs(here)
-    for _ in range(_STAGES):
+    before, rest, _ = model.logs(here)
+    if np.isnan(rest).any() or not np.isfinite(here).all():
+        return None
+    for stage in range(1, _STAGES + 1):
         if not np.isfinite(rest).any():
-            return {}
+            return None
         step = _next(rest, power)
         weights = np.exp(step * (rest - rest.max()))
-        chosen = np.searchsorted(
-            np.cumsum(weights) / weights.sum(), (np.arange(_DRAWS) + generator.random()) / _DRAWS
-        ).clip(max=_DRAWS - 1)
+        chosen = _systematic(weights / weights.sum(), _DRAWS, generator)
         here, before, rest, power = here[chosen], before[chosen], rest[chosen], power + step
-        root = np.linalg.cholesky(np.cov(here.T).reshape(here.shape[1], -1) + 1e-12 * np.eye(here.shape[1]))
+        root = _root(here)
         for _ in range(_MOVES):
             # Steps of many sizes: those that are large for one mode are small for the way between two.
             scale = 2.4 / np.sqrt(here.shape[1]) * 10 ** -generator.uniform(0, 2, size=(_DRAWS, 1))
             there = here + scale * (generator.normal(size=here.shape) @ root.T)
-            prior, likelihood = model.logs(there)
+            prior, likelihood, _ = model.logs(there)
+            if np.isnan(likelihood).any():
+                return None
             rise = prior - before + power * (np.maximum(likelihood, -1e300) - rest)
             taken = np.log(generator.random(_DRAWS)) < rise
             here = np.where(taken[:, None], there, here)
             before, rest = np.where(taken, prior, before), np.where(taken, likelihood, rest)
         if power >= 1:
-            return {name: np.asarray(nodes.x) for name, nodes in model.points(here).items()}
-    return {}
+            return here, stage
+    return None
+
+
+class _Mixture(NamedTuple):
+    """Student distributions around draws: of these, divided by a common root, centres and roots of scales."""
+
+    root: np.ndarray
+    centres: np.ndarray
+    roots: np.ndarray
+
+    @classmethod
+    def around(cls, draws: np.ndarray, generator: np.random.Generator) -> "_Mixture":
+        """Each as wide as the draws that are nearest to its own."""
+        size = draws.shape[1]
+        root = _root(draws)
+        units = np.linalg.solve(root, draws.T).T
+        centres = units[generator.choice(len(units), _KERNELS, replace=False)]
+        squares = (centres**2).sum(1)[:, None] + (units**2).sum(1) - 2 * centres @ units.T
+        count = max(int(_NEAR * len(units)), 10 * size)
+        near = units[np.argpartition(squares, count, axis=1)[:, :count]]
+        off = near - near.mean(1, keepdims=True)
+        scales = np.einsum("kmi,kmj->kij", off, off) / count + 1e-9 * np.eye(size)
+        return cls(root, centres, np.linalg.cholesky(scales))
+
+    def draws(self, generator: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
+        """As many of each, and the logs of their density."""
+        count, size = 4 * _DRAWS, self.centres.shape[1]
+        own = np.tile(np.arange(_KERNELS), count // _KERNELS)
+        noise = generator.normal(size=(count, size)) / np.sqrt(generator.chisquare(_NU, size=(count, 1)) / _NU)
+        units = self.centres[own] + np.einsum("nij,nj->ni", self.roots[own], noise)
+        inverse = np.linalg.inv(self.roots)
+        constant = gammaln((_NU + size) / 2) - gammaln(_NU / 2) - size / 2 * np.log(_NU * np.pi) - np.log(_KERNELS)
+        constant = (
+            constant - np.log(np.diagonal(self.roots, axis1=1, axis2=2)).sum(1) - np.log(np.diag(self.root)).sum()
+        )
+        logs = []
+        for some in np.split(units, count // 512):
+            away = np.einsum("kij,nkj->nki", inverse, some[:, None] - self.centres, optimize=True)
+            each = constant - (_NU + size) / 2 * np.log1p((away**2).sum(2) / _NU)
+            logs.append(np.logaddexp.reduce(each, axis=1))
+        return units @ self.root.T, np.concatenate(logs)
+
+
+def _weighed(model: FewNumbers, mixture: _Mixture, generator: np.random.Generator, stages: int) -> Drawn | None:
+    """Draws of a mixture with their weights; None if the density is no number."""
+    x, density = mixture.draws(generator)
+    before, rest, undefined = model.logs(x)
+    logs = np.where(before > -np.inf, before + rest, -np.inf) - density
+    if np.isnan(logs).any() or not np.isfinite(logs).any():
+        return None
+    return Drawn(x, np.stack(list(model.points(x).values()), 1), logs, undefined, stages)
+
+
+def _root(draws: np.ndarray) -> np.ndarray:
+    covariance = np.cov(draws.T).reshape(draws.shape[1], -1)
+    return np.linalg.cholesky(covariance + 1e-12 * np.diag(np.diag(covariance)) + 1e-300 * np.eye(len(covariance)))
+
+
+def _systematic(shares: np.ndarray, count: int, generator: np.random.Generator) -> np.ndarray:
+    """Rows, as often as their shares say."""
+    places = (np.arange(count) + generator.random()) / count
+    return np.searchsorted(np.cumsum(shares), places).clip(max=len(shares) - 1)
 
 
 def _next(rest: np.ndarray, power: float) -> float:
@@ -249,7 +265,7 @@ def _next(rest: np.ndarray, power: float) -> float:
 
     def worth(step: float) -> float:
         weights = np.exp(step * (rest - rest.max()))
-        return weights.sum() ** 2 / (weights**2).sum() / len(rest)
+        return float(weights.sum() ** 2 / (weights**2).sum() / len(rest))
 
     low, high = 0.0, 1.0 - power
     if worth(high) >= _WORTH:

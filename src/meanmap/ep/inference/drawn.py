@@ -1,0 +1,103 @@
+"""The posterior of a few unknown numbers that meet in rows of functions, by draws in place of messages."""
+
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+
+from meanmap.core.language import with_and
+from meanmap.core.report import Report
+from meanmap.core.rng import Rng
+from meanmap.ep.factors.blackbox import BlackBoxFactor
+from meanmap.ep.graph import FactorGraph
+from meanmap.ep.inference.few_numbers import FewNumbers
+from meanmap.ep.inference.posterior import Posterior
+from meanmap.ep.inference.record import NOTICED
+from meanmap.ep.inference.separate import joins_of
+from meanmap.ep.inference.tempered import Drawn, drawn
+from meanmap.ep.inference.unbounded import outgrown
+
+__all__ = ["drawn_posterior"]
+
+# Quantiles, and by how many standard deviations those of draws differ from those of a belief where a note says so.
+_QUANTILES, _AWAY = np.array([0.05, 0.5, 0.95]), 0.2
+
+
+def drawn_posterior(model: FactorGraph, source: Rng) -> Posterior | None:
+    """The posterior; None if messages give it.
+
+    One meeting of several numbers is left to messages, which are then exact, and so are functions on the host, vectors
+    and plates of unknowns, and densities that are no number at some draw.
+    """
+    if any(getattr(factor, "oracle", None) is not None or getattr(factor, "host", False) for factor in model.factors):
+        return None
+    few = FewNumbers.of(model.variables, model.factors, meetings=2)
+    if few is None:
+        return None
+    generator = source.generator
+    found = drawn(few, generator)
+    if found is None or outgrown(few.factors, found.log_evidence):
+        return None
+    coordinates, values = found.alike(generator)
+    pairs = zip(few.priors.items(), found.mean, found.sd, strict=True)
+    beliefs: dict[str, Any] = {name: type(prior).from_mean_variance(m, s**2) for (name, prior), m, s in pairs}
+    beliefs |= few.inside(coordinates)
+    joint = dict(zip(few.priors, values.T, strict=True))
+    return Posterior(
+        {name: beliefs[name] for name in model.variables},
+        {},
+        found.log_evidence,
+        _report(found, few, joint, beliefs, model),
+        source.seed,
+        {},
+        {},
+        {name: np.asarray(error) for name, error in zip(few.priors, found.errors[0], strict=True)},
+        {},
+        model.variables,
+        joins_of(model.factors),
+        joint,
+    )
+
+
+def _report(
+    found: Drawn, few: FewNumbers, joint: dict[str, np.ndarray], beliefs: dict[str, Any], model: FactorGraph
+) -> Report:
+    """Which way was taken, and how accurate it is."""
+    names = [
+        f.name for f in model.factors if isinstance(f, BlackBoxFactor) and sum(not a.known for a in f.arguments) > 1
+    ]
+    together = with_and([repr(name) for name in few.priors])
+    way = (
+        f"{len(found.shares):,} weighted draws from the joint posterior in place of messages, as {together} meet in "
+        f"rows of {with_and(names)}"
+    )
+    measures = {"draws: worth as independent ones": found.worth}
+    for at, name in enumerate(few.priors):
+        for what, errors in zip(("mean", "standard deviation"), found.errors, strict=True):
+            label = f"{name}: standard error of its {what} by sampling, in standard deviations"
+            measures[label] = float(errors[at] / found.sd[at])
+    measures["log evidence: standard error by sampling"] = found.evidence_error
+    covariance = np.cov(found.values.T, aweights=found.shares)
+    for (i, one), (j, other) in combinations(enumerate(joint), 2):
+        correlation = covariance[i, j] / np.sqrt(covariance[i, i] * covariance[j, j])
+        measures[f"correlation of {one!r} and {other!r}"] = float(correlation)
+    notes = tuple(filter(None, (_shape(name, beliefs[name], x) for name, x in joint.items())))
+    undefined, status = float(found.undefined.mean()), "converged"
+    if undefined > NOTICED:
+        status = "converged, but a function returned no number in places"
+    if undefined > 0:
+        share = f"{undefined:.1%} of draws near the posterior"
+        notes = (*notes, f"{with_and(names)}: no number at {share}, where the density counts as zero")
+    return Report(status, True, found.stages, notes=notes, measures=measures, choices={"beliefs: by": way})
+
+
+def _shape(name: str, belief: Any, draws: np.ndarray) -> str:
+    """A note on a belief whose quantiles are not those of draws; else empty."""
+    own, exact = np.asarray(belief.quantile(_QUANTILES)), np.quantile(draws, _QUANTILES)
+    if np.abs(own - exact).max() < _AWAY * draws.std():
+        return ""
+    listed = ", ".join(f"{value:.3g}" for value in exact)
+    return (
+        f"the posterior of {name!r} is not close to a {type(belief).__name__}: mean and standard deviation are right, "
+        f"and its quantiles 5 %, 50 % and 95 % are {listed}, where mm.io.posterior_draws(post) has joint draws"
+    )
