@@ -788,3 +788,16 @@ def test_a_value_between_the_only_two_is_refused():
         with pytest.raises(InputError, match=said):
             ask()
     assert abs(fitted.do({"t": 1}, ["y"], rng=0)["y"].mean() - 0.5) < 0.3
+
+
+def test_an_effect_that_grows_with_the_square_of_a_confounder_is_not_shrunk():
+    """It was too low by .081, with a standard error of .026."""
+    off = []
+    for seed in range(16):
+        rng = np.random.default_rng([946, seed])
+        z, noise = rng.normal(size=(2, 150))
+        t, own = rng.random(150) < expit(z), 1 + 2 * z + z**2
+        table = {"z": z, "t": np.where(t, "new", "old"), "y": own * t + z + 0.5 * noise}
+        found = mm.bp.BayesianNetwork(CONFOUNDED).effect(table, "y", of="t", from_="old", to="new", rng=0)
+        off.append(float(found.difference()) - own.mean())
+    assert abs(np.mean(off)) < 0.05
