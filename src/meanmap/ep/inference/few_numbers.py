@@ -191,8 +191,9 @@ def _said(plan: Plan, factor: Factor, at: int) -> tuple[Any, float]:
     for place, port in enumerate(plan.factors[at].arguments):
         if isinstance(port, Port):
             position, shape = place, plan.shapes[at]
+            flat: Any = plan.flats[port.variable]
             given = plan.with_prior[port.variable]
-            prior = plan.priors[port.variable] if given else type(plan.flats[port.variable]).standard(shape)
+            prior = plan.priors[port.variable] if given else type(flat).standard(shape)
             incoming.append(gather(prior, port, shape) if given else prior)
         else:
             incoming.append(port.values)
@@ -260,7 +261,7 @@ def _function(
     return _Function(bare, tuple(incoming), members, columns, labels), names
 
 
-def _nodes(priors: tuple[Any, ...], coordinates: Array) -> list[Nodes]:
+def _nodes(priors: tuple[Any, ...], coordinates: Any) -> list[Nodes]:
     return [to_nodes(type(prior), coordinates[:, at], jnp.zeros(())) for at, prior in enumerate(priors)]
 
 
@@ -273,7 +274,7 @@ def _weighed(function: _Function, nodes: list[Nodes]) -> tuple[Any, Any, Any]:
     for chosen in product((0, 1), repeat=len(function.labels)):
         told = {at: jnp.full(count, float(value)) for at, value in zip(function.labels, chosen, strict=True)}
 
-        def one(came: tuple[Any, ...], told: dict[int, Array] = told) -> Any:
+        def one(came: tuple[Any, ...], told: dict[int, Any] = told) -> Any:
             return function.factor.weigh(numbers | told, came, jnp.asarray(1.0), jax.random.key(0))
 
         found, outputs, bad = jax.vmap(one)(incoming)
