@@ -4,7 +4,19 @@ from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from itertools import islice
 
-__all__ = ["a_type", "at_command_line", "in_few_words", "in_python", "in_short", "with_and", "with_article"]
+__all__ = [
+    "a_type",
+    "at_command_line",
+    "in_digits",
+    "in_few_words",
+    "in_python",
+    "in_short",
+    "with_and",
+    "with_article",
+]
+
+# Numbers from here on have an exponent also in sentences.
+ENORMOUS = 1e9
 
 _typed_in_a_shell = False
 
@@ -72,6 +84,18 @@ def in_short(value: object, most: int = 60) -> str:
         return said
     first, last = said[: most // 2].rpartition(" ")[0] or said[: most // 2], said[-most // 2 :]
     return f"{first} ... {last.partition(' ')[2] or last}"
+
+
+def in_digits(number: float, digits: int = 2) -> str:
+    """A number for a sentence, rounded to this many digits, without an exponent unless it is enormous or tiny.
+
+    Examples
+    --------
+    >>> in_digits(1234.5), in_digits(11.7, 1), in_digits(0.04321), in_digits(3.0), in_digits(2e12)
+    ('1200', '10', '0.043', '3', '2e+12')
+    """
+    rounded = f"{number:.{digits}g}"
+    return f"{float(rounded):.0f}" if 1 <= abs(number) < ENORMOUS and "e" in rounded else rounded
 
 
 def in_few_words(parts: Collection[str], most: int = 20) -> str:

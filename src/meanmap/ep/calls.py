@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from meanmap.core.errors import InputError, KindError, ShapeError
+from meanmap.core.language import in_digits
 from meanmap.core.progress import beside
 
 __all__ = ["Host", "Spent", "accounting", "has_failed", "in_words", "user_errors", "without_copies"]
@@ -187,7 +188,9 @@ class Host:
         if _accounts:
             spent = _accounts[-1][self.name]
             each = spent.seconds / spent.evaluations
-            beside(f"{self.name} called {spent.evaluations:,} times, {each:.2g} s each, last with {in_words(given)}")
+            beside(
+                f"{self.name} called {spent.evaluations:,} times, {in_digits(each)} s each, last with {in_words(given)}"
+            )
 
     def _all(self, flat: list[np.ndarray]) -> np.ndarray:
         count = flat[0].shape[0]

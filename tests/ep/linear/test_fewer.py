@@ -1,5 +1,7 @@
 """Few nodes in place of many leave predictions, effects of groups and leave-one-out as they are."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 
@@ -40,3 +42,10 @@ def test_a_long_fit_is_foretold(monkeypatch):
     monkeypatch.setattr(integrate, "_LONG", 0.0)
     with pytest.warns(UserWarning, match=r"will take about .* minutes: 40 rows"):
         mm.fit("y ~ x + (1 | g)", _table(np.random.default_rng(7), 40, 4, 0.0, "poisson"), family="poisson")
+
+
+@pytest.mark.parametrize(("seconds", "said"), [(100, "2"), (700, "10"), (7200, "100")])
+def test_minutes_are_written_without_an_exponent(seconds, said):
+    problem = SimpleNamespace(together=1, predictor=SimpleNamespace(rows=40, total=6))
+    with pytest.warns(UserWarning, match=f"will take about {said} minutes: 40 rows"):
+        integrate._foretell(problem, 1, seconds / integrate._USUAL[1])

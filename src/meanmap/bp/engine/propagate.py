@@ -18,6 +18,7 @@ from meanmap.bp.engine.two_pass import Passes
 from meanmap.core.arrays import parameter
 from meanmap.core.door import all_concrete, is_concrete
 from meanmap.core.errors import KindError, ParameterError
+from meanmap.core.language import in_digits
 from meanmap.core.points import on_device
 from meanmap.core.report import Report
 from meanmap.core.types import Array, GraphLike, Numbers
@@ -219,7 +220,7 @@ def how_it_ended(unit: str, count: Any, trace: Array, converged: Any, notes: lis
 def floor_note(share: float, floor: Numbers | None) -> str:
     """A note on the share of message values that the floor changed."""
     where = "negative values in messages" if floor is None else f"values of messages raised to the floor of {floor:g}"
-    return f"{where}: {100 * share:.2g} %."
+    return f"{where}: {in_digits(100 * share)} %."
 
 
 def _ends(own: np.ndarray) -> tuple[float, float]:

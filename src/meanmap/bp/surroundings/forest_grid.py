@@ -12,6 +12,7 @@ from meanmap.bp.kernel.widened import with_holes
 from meanmap.bp.surroundings.even_noise import EvenNoise
 from meanmap.bp.surroundings.reader import Reader, Rows
 from meanmap.core.errors import EmptyError, ShapeError
+from meanmap.core.language import in_digits
 from meanmap.core.points import slices
 from meanmap.core.progress import track
 from meanmap.core.report import Report
@@ -225,8 +226,8 @@ class FittedForestGrid:
         found = np.array([_features().noise_of(image) for image in images])
         ratios = found / np.clip(found, *self.seems)
         return tuple(
-            f"image {number} seems to have {ratio:.2g} times the noise of the training images: its restoration may be "
-            f"wrong. Train on pairs with similar noise."
+            f"image {number} seems to have {in_digits(ratio)} times the noise of the training images: its restoration "
+            f"may be wrong. Train on pairs with similar noise."
             for number, ratio in enumerate(ratios)
             if not SAME_NOISE[0] < ratio < SAME_NOISE[1]
         )

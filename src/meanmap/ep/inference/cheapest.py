@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+from meanmap.core.language import in_digits
 from meanmap.ep.asking.chosen_oracle import default
 from meanmap.ep.calling import evaluated
 from meanmap.ep.factor import Factor
@@ -54,7 +55,7 @@ def cheapest(factor: BlackBoxFactor) -> tuple[Oracle | HostOracle, str]:
     messages = _SWEEPS * (factor.plate or 1)
     sampled = messages * oracle.points * seconds
     learned = min(messages, _ASKED) * oracle.points * seconds + _SETTINGS + _PREDICTED * messages
-    told = f"{seconds:.2g} s per evaluation, {oracle.points:,} for each message asked"
+    told = f"{in_digits(seconds)} s per evaluation, {oracle.points:,} for each message asked"
     if seconds >= _LONG or (seconds >= _QUICK and learned < sampled):
         return Learned(), f"learning, {told}"
     return oracle, f"sampling, {told}"

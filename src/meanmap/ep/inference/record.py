@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from meanmap.core.language import in_few_words
+from meanmap.core.language import in_digits, in_few_words
 from meanmap.core.report import Report
 from meanmap.ep.calls import Spent, in_words
 from meanmap.ep.doubt import ENOUGH
@@ -225,8 +225,8 @@ class Record:
 
     def _of_slow_calls(self) -> list[str]:
         return [
-            f"{name}: the slowest call of its function took {spent.slowest:.2g} s, with the arguments "
-            f"{in_words(spent.there)}, and all {spent.evaluations:,} calls took {spent.seconds:.3g} s"
+            f"{name}: the slowest call of its function took {in_digits(spent.slowest)} s, with the arguments "
+            f"{in_words(spent.there)}, and all {spent.evaluations:,} calls took {in_digits(spent.seconds, 3)} s"
             for name, spent in self.spent.items()
             if spent.slowest > _SLOW
         ]
@@ -259,7 +259,7 @@ class Record:
         """What the errors of single messages add up to in a belief that the members of a plate share."""
         plates = {factor.name: factor.plate for factor in self.factors}
         return [
-            f"{name}: errors of its {plates[name]} messages, if independent, may add up to {total:.2g} standard "
+            f"{name}: errors of its {plates[name]} messages, if independent, may add up to {in_digits(total)} standard "
             "deviations for the variables they share: give the oracle more points, or use another one"
             for name, total in self._totals().items()
         ]

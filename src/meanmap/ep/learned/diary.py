@@ -6,6 +6,7 @@ from contextlib import contextmanager
 
 import numpy as np
 
+from meanmap.core.language import in_digits
 from meanmap.ep.doubt import Lean
 
 __all__ = ["Diary"]
@@ -111,10 +112,11 @@ class Diary:
                 f"{len(self.scores)} audits, rms z {z}" + (": do not trust these errors" if self.doubtful else "")
             )
         if not self.pays():
+            spent = in_digits(self.seconds["predicting"] + self.seconds["learning"])
             notes.append(
-                f"learning did not pay: the oracle takes {1e3 * self.asking:.2g} ms per message, and "
-                f"{self.predicted} predictions took {self.seconds['predicting'] + self.seconds['learning']:.2g} s, "
-                "learning included. Leave messages= out, or give the oracle itself."
+                f"learning did not pay: the oracle takes {in_digits(1e3 * self.asking)} ms per message, and "
+                f"{self.predicted} predictions took {spent} s, learning included. Leave messages= out, or "
+                "give the oracle itself."
             )
         return tuple(notes)
 

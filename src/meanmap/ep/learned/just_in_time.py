@@ -8,7 +8,7 @@ import numpy as np
 
 from meanmap.core.arrays import parameter
 from meanmap.core.errors import KindError, ParameterError
-from meanmap.core.language import a_type, with_article
+from meanmap.core.language import a_type, in_digits, with_article
 from meanmap.core.settings import truth
 from meanmap.ep.asking.chosen_oracle import with_oracle
 from meanmap.ep.doubt import ENOUGH, Lean
@@ -270,7 +270,7 @@ class Learned(HostOracle):
         if each < _PREDICTED or each * (learner.met + _SWEEPS * rows) < _SETTINGS:
             oracle = type(self._oracles[factor.name]).__name__
             raise NothingToLearn(
-                f"learning would not pay, as the oracle takes {1e3 * each:.2g} ms per message "
+                f"learning would not pay, as the oracle takes {in_digits(1e3 * each)} ms per message "
                 f"(ep.Learned(ep.{oracle}()) learns nevertheless)"
             )
 

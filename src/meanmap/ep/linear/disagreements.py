@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 from scipy.special import ndtri
 
-from meanmap.core.language import in_few_words
+from meanmap.core.language import in_digits, in_few_words
 from meanmap.ep.linear.mixtures import quantiles
 from meanmap.ep.linear.shared import Shared
 from meanmap.ep.linear.weights import Weighted
@@ -62,5 +62,5 @@ def apart(times: np.ndarray, effective: float, least: float, names: Sequence[str
         logs = np.abs(np.log(times))
     named = np.flatnonzero(logs > max(least, 3 / np.sqrt(2 * effective)))
     worst = named[np.argsort(-logs[named])]
-    found = [f"{times[at]:.2g} times as large for {names[at]}" for at in worst]
+    found = [f"{in_digits(float(times[at]))} times as large for {names[at]}" for at in worst]
     return f"weighted draws give standard deviations {in_few_words(found, most or len(found))}" if found else ""

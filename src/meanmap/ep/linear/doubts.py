@@ -5,7 +5,7 @@ from collections.abc import Collection
 import numpy as np
 
 from meanmap.core.held import holds_floats
-from meanmap.core.language import in_few_words
+from meanmap.core.language import in_digits, in_few_words
 from meanmap.core.tables.labels_meant import odd_labels
 from meanmap.core.tables.order import holds_dates
 from meanmap.core.tables.sentinels import Sentinels
@@ -100,9 +100,10 @@ def overdispersed(family: Family, observed: Observed, settled: Settled) -> list[
         if share @ (drawn - mean) ** 2 >= ratio * observed.weights.sum():
             return []
     other = "" if family.of_trials else "type family='negativebinomial', or "
+    times, too_small = in_digits(ratio), in_digits(np.sqrt(ratio))
     note = (
-        f"responses scatter {ratio:.2g} times as much around their means as {family.name} ones (Pearson's chi-squared "
-        f"over its degrees of freedom), so standard deviations are about {np.sqrt(ratio):.2g} times too small: {other}"
+        f"responses scatter {times} times as much around their means as {family.name} ones (Pearson's chi-squared "
+        f"over its degrees of freedom), so standard deviations are about {too_small} times too small: {other}"
         "give each row an effect, (1 | row), with a column row that numbers the rows"
     )
     return [note]

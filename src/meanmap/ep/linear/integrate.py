@@ -8,6 +8,7 @@ from time import perf_counter
 import numpy as np
 
 from meanmap.core.errors import ParameterError
+from meanmap.core.language import in_digits
 from meanmap.core.notes import warn_of
 from meanmap.core.progress import waiting
 from meanmap.ep.linear.components import Components
@@ -147,7 +148,7 @@ def _foretell(problem: Problem, size: int, each: float) -> None:
     seconds = each * _USUAL[size] / problem.together
     if seconds > _LONG:
         note = (
-            f"mm.fit will take about {seconds / 60:.1g} minutes: {problem.predictor.rows} rows, "
+            f"mm.fit will take about {in_digits(seconds / 60, 1)} minutes: {problem.predictor.rows} rows, "
             f"{problem.predictor.total} effects, and about {_USUAL[size]} nodes of {size} components of variance. "
             "Fewer components take less: (1 + x || g) has no correlations, (1 | g) no slopes"
         )
