@@ -39,7 +39,7 @@ def test_rows_are_those_of_the_column_as_it_came():
     x[5] = 1e6
     wild, note = without_wild_cells(x, "data['x']")
     assert np.flatnonzero(wild).tolist() == [5]
-    assert note.startswith("data['x'] holds 1e+06 in row 5 (counted from 0), 1e+06 standard deviations from all others")
+    assert note.startswith("data['x'] holds 1e+06 in row 5 (counted from 0), 1,000,000 standard deviations from all")
     assert note.endswith("If such values are right, learn from its logarithm or its rank.")
     assert "To keep it, pass kinds={'x': 'number'}." in without_wild_cells(x, "data['x']", "x")[1]
     days = np.datetime64("2024-01-01") + np.arange(40)
@@ -58,7 +58,7 @@ def test_in_tests_a_wild_cell_is_named_with_its_sample_and_what_to_type():
     x, y = 5 + column(0), 5 + column(1)
     y[17] = 48213.7
     (note,) = wild_notes([{"a": x}, {"a": y}], ["x", "y"])
-    assert note.startswith("column 'a' of x and y holds 48213.7 in row 17 of y (counted from 0), 5e+04 standard deviat")
+    assert note.startswith("column 'a' of x and y holds 48213.7 in row 17 of y (counted from 0), 50,000 standard dev")
     assert note.endswith(
         "this cell counts as a number here, and as missing in networks. If it is wrong, correct it, or pass "
         "missing=[48213.7]."

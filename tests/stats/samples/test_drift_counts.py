@@ -5,8 +5,10 @@ import pytest
 from scipy.stats import binom, poisson
 
 import meanmap as mm
+from meanmap.core.tables.schema import Schema
 from meanmap.core.tables.table import Table
 from meanmap.stats.samples.drift_counts import SHARE_OF_COUNTS, counts_pvalue
+from meanmap.stats.samples.drift_far import SHARE_OF_FAR, FarCells
 from meanmap.stats.samples.drift_lost import LostLabels
 
 ROWS, BATCH = 400, 40
@@ -125,3 +127,16 @@ def test_lost_labels_raise_few_false_alarms():
             state, notes = state.step(table(20))
             alarms += len(notes)
     assert alarms <= poisson.ppf(1 - 1e-4, 16)
+
+
+def test_far_cells_of_cauchy_numbers_raise_as_few_alarms_as_promised():
+    """Numbers of Cauchy's distribution, at a run length so short that alarms would be seen."""
+    rng, alarms, batches, run_length = np.random.default_rng(19), 0, 0, 0.02
+    for _ in range(60):
+        reference = Table.of({"x": rng.standard_cauchy(40)})
+        state = FarCells.of(reference, Schema.of({"x": np.asarray(reference.columns["x"])}), run_length)
+        for _ in range(40):
+            state, notes = state.step(Table.of({"x": rng.standard_cauchy(30)}))
+            alarms += len(notes)
+            batches += 1
+    assert alarms <= binom.ppf(1 - 1e-4, batches, SHARE_OF_FAR / run_length)

@@ -130,3 +130,35 @@ def test_new_labels_in_few_rows_last():
         seen += bool(monitor.alarm or (monitor.lasting is not None and monitor.lasting.is_seen))
     assert seen >= 12 - monitor.alarms[0] + 1
     assert monitor.lasting.since == monitor.alarms[0]
+
+
+def test_cells_far_outside_in_batch_after_batch_raise_an_alarm_that_lasts():
+    # A single such cell is noted; in each of 12 batches they were noted, too, with exit code 0.
+    rng = np.random.default_rng(65)
+    monitor = mm.DriftMonitor.of(with_gaps(rng, 1000), missing="drop", n_permutations=199, rng=0)
+    monitor = monitor.step(with_gaps(rng, 100).assign(b=lambda rows: rows["b"].mask(rows.index == 7, 9e9)))
+    assert monitor.alarms == ()
+    monitor = monitor.step(with_gaps(rng, 100))
+    for _ in range(9):
+        rows = with_gaps(rng, 100)
+        rows.loc[int(rng.integers(100)), "b"] = 9e9
+        monitor = monitor.step(rows)
+    assert monitor.alarms[0] == 5  # the third in a row
+    assert "batch after batch holds values of 'b' far outside" in monitor.lasting.sentence()
+    assert monitor.record.drifts[0].columns[0]["column"] == "b"
+    clean = 0
+    while monitor.lasting is not None and clean < 20:
+        monitor, clean = monitor.step(with_gaps(rng, 100)), clean + 1
+    assert 3 <= clean < 20
+
+
+def test_a_label_that_is_lost_heads_the_table():
+    rng = np.random.default_rng(66)
+    draw = lambda n, p: {"x": rng.normal(size=n), "site": rng.choice(list("nsew"), n, p=p)}  # noqa: E731
+    monitor = mm.DriftMonitor.of(draw(1000, [0.5, 0.3, 0.15, 0.05]), n_permutations=199, rng=0)
+    while not len(monitor.alarms):
+        monitor = monitor.step(draw(100, [0.5, 0.35, 0.15, 0.0]))
+    (_, rows), *_ = monitor.record.compared()
+    assert (rows[0]["what"], rows[0]["batches"]) == ("site = w", 0.0)
+    assert rows[0]["pvalue"] < 1e-4
+    assert "site = w" in monitor.record.drifts[0].changed

@@ -32,8 +32,8 @@ MOST, ONE_IN = 5, 100
 FAR_LOG = 5.0
 # Others that are needed to know what is usual, and distinct ones from which on they are more than a scale.
 LEAST_OTHERS, MANY = 20, 5
-# This many are named.
-SHOWN = 3
+# This many are named, and so many standard deviations are "millions".
+SHOWN, MILLIONS = 3, 2e6
 
 
 @dataclass(frozen=True, eq=False)
@@ -137,10 +137,9 @@ class WildCells:
         shown = [f"{shown[0]} (counted from 0)", *shown[1:]] if shown else list(map(_shown, self.values[:SHOWN]))
         more = f" and {len(self.rows) - SHOWN} more" if len(self.rows) > SHOWN else ""
         these = "these cells count" if len(self.rows) > 1 else "this cell counts"
-        return (
-            f"{where} holds {', '.join(shown)}{more}, {self.times.min():.0e} standard deviations from all others or "
-            f"farther: {these}"
-        )
+        times = float(f"{self.times.min():.0e}")
+        many = f"{times:,.0f}" if times < MILLIONS else "millions of"
+        return f"{where} holds {', '.join(shown)}{more}, {many} standard deviations from all others or farther: {these}"
 
 
 def _in_tail(numbers: np.ndarray, rows: np.ndarray) -> bool:
@@ -173,7 +172,7 @@ def wild_notes(
     Examples
     --------
     >>> print(*wild_notes([{"age": [*range(18, 78), 1e6]}], ["x"]))
-    column 'age' of x holds 1e+06 in row 60 (counted from 0), 4e+04 standard deviations from all others or farther: \
+    column 'age' of x holds 1e+06 in row 60 (counted from 0), 40,000 standard deviations from all others or farther: \
 this cell counts as a number here, and as missing in networks. If it is wrong, correct it, or pass missing=[1000000].
     """
     if apart:

@@ -31,6 +31,7 @@ from meanmap.plots.facts import Page
 from meanmap.plots.paged import Paged
 from meanmap.stats.permutations import CentredFeatures
 from meanmap.stats.samples.drift_apart import Unused, with_gaps
+from meanmap.stats.samples.drift_far import SHARE_OF_FAR, FarCells
 from meanmap.stats.samples.drift_gaps import Gaps
 from meanmap.stats.samples.drift_lasting import Lasting, after_alarm
 from meanmap.stats.samples.drift_lost import SHARE_OF_LOST, LostLabels
@@ -108,6 +109,8 @@ class DriftMonitor(Paged):
         The drift that has not ended: `lasting.since`, the batch of its first alarm, and `lasting.pvalue`.
     labels : LostLabels or None
         The number of rows since each label of the reference was last seen; None with strata or a margin.
+    far : FarCells or None
+        The latest batches that hold cells far outside the range of the reference; None with strata or a margin.
     widths : dict
         The columns that are also compared one by one, with the number of coordinates of each.
     apart, unused : tuples
@@ -130,7 +133,8 @@ class DriftMonitor(Paged):
     1, 2, 3, 4, 6, 8, ... and the size of the batch, are hypergeometric.
 
     A label that no row had for so long that this hardly happens by chance raises an alarm, too: a fiftieth of the false
-    alarms is left to lost labels.
+    alarms is left to lost labels. So do cells far outside the range of the reference in batch after batch (one single
+    cell is noted): a five-hundredth is left to these, for tails no heavier than those of Cauchy's distribution.
 
     P-values of single batches may raise half of the false alarms, and evidence, which accumulates under lasting drift,
     the other half (Lucas 1982). Evidence is the cumulative sum S_t = max(0, S_{t−1} + z_t − ½) of Page (1954), for z_t
@@ -208,6 +212,7 @@ class DriftMonitor(Paged):
     widths: dict[str, int] = field(default_factory=dict)
     lasting: Lasting | None = None
     labels: LostLabels | None = None
+    far: FarCells | None = None
 
     def to_save(self) -> "DriftMonitor":
         """The monitor without arrays that are recomputed from its points and landmarks."""
@@ -300,6 +305,7 @@ class DriftMonitor(Paged):
         squares = tuple(CentredFeatures(block).norm ** 2 for block in own)
         each = columns_of(chosen) if chosen.by_columns else ()
         columns = schema.names if schema and isinstance(data, Table) else ()
+        whole = bool(columns) and not (strata or allowed)
         return cls(
             features, pool, squares, columns, float(run_length), int(n_permutations), random.seed,
             limit_for(float(run_length) * (4 if gaps else 2)), np.zeros(0), np.zeros(0), schema=schema, missing=missing,
@@ -308,7 +314,8 @@ class DriftMonitor(Paged):
             points=None if allowed else kept,
             record=None if strata else Record.of(data, gaps, MOST_KEPT, random.seed),
             widths={name: chosen.widths.get(name, 1) for name in each},
-            labels=LostLabels.of(data, float(run_length)) if columns and not (strata or allowed) else None,
+            labels=LostLabels.of(data, float(run_length)) if whole else None,
+            far=FarCells.of(data, schema, float(run_length)) if whole and schema else None,
         )  # fmt: skip
 
     @own_words
@@ -393,9 +400,12 @@ class DriftMonitor(Paged):
         if self.gaps is not None:
             lost = self.exceeded(self.gaps.evidence[-1], self.gaps.pvalues[-1])
             alarm, notes = alarm or lost, (*notes, *self.gaps.notes(lost))
-        labels, gone = self.labels, ()
+        labels, far, gone = self.labels, self.far, ()
         if labels is not None and data is not None:
             labels, gone = labels.step(data, self.apart)
+        if far is not None and data is not None:
+            far, slips = far.step(data, self.apart)
+            gone = (*gone, *slips)
         after = replace(
             self,
             pvalues=np.append(self.pvalues, pvalue),
@@ -403,6 +413,7 @@ class DriftMonitor(Paged):
             alarms=(*self.alarms, len(self.pvalues) + 1) if alarm or gone else self.alarms,
             notes=(*notes, *gone),
             labels=labels,
+            far=far,
         )
         if self.record is None:
             return after
@@ -433,8 +444,8 @@ class DriftMonitor(Paged):
     @property
     def pvalue_limit(self) -> float:
         """A single p-value of at most this raises an alarm, also one of missing values if these are watched."""
-        lost = 0.0 if self.labels is None else SHARE_OF_LOST
-        return (1 / (4 if self.gaps else 2) - lost) / self.run_length
+        others = SHARE_OF_LOST * (self.labels is not None) + SHARE_OF_FAR * (self.far is not None)
+        return (1 / (4 if self.gaps else 2) - others) / self.run_length
 
     def exceeded(self, evidence: float, pvalue: float) -> bool:
         """Whether evidence, or the p-value of the latest batch, raises an alarm."""

@@ -25,6 +25,8 @@ __all__ = ["Rows", "moved_columns", "over_time", "typical"]
 # spread is shown if the mean does not clearly differ, or if the spread differs by this many standard errors; a value is
 # shown if its frequency has a probability of at most this.
 LEVEL, ERRORS, CHANCE = 0.05, 4.0, 1e-4
+# A changed dependence that no correlation shows has no numbers, and is named if its p-value is at most this.
+RARELY = 0.005
 # P-values of columns use separate permutations, so the test of all columns, whose p-value is not used, takes few.
 # P-values are from at most this many rows of each side, drawn at random; means and shares are those of all rows.
 FEWEST_DRAWS, MOST_TESTED = 19, 8192
@@ -84,7 +86,7 @@ def moved_columns(before: Rows, here: Rows, seed: int) -> list[dict[str, Any]]:
     relations = _relations(before, here, pvalues)
     found += relations
     related = {name for row in relations for name in row["column"]}
-    found += [_dependence(name, p) for name, p in pvalues.dependence.items() if 2 * p <= LEVEL and name not in related]
+    found += [_dependence(name, p) for name, p in pvalues.dependence.items() if 2 * p <= RARELY and name not in related]
     shown = [(each.column, each.label) for each in compared]
     for each in compared:
         (what, *cells), said = each.cells(), each.to_dict()
@@ -118,7 +120,12 @@ def moved_columns(before: Rows, here: Rows, seed: int) -> list[dict[str, Any]]:
         name: _distance(np.asarray(column), np.asarray(rows.columns[name]))
         for name, column in reference.columns.items()
     }
-    return sorted(found, key=lambda row: (1.0 if row["pvalue"] is None else row["pvalue"], -_size(row, sizes)))
+    # A clear change of a spread precedes the mean, if that does not clearly differ.
+    order = {True: 0, False: 1, None: 2}
+    return sorted(
+        found,
+        key=lambda row: (1.0 if row["pvalue"] is None else row["pvalue"], -_size(row, sizes), order[row["clear"]]),
+    )
 
 
 def _dependence(name: str, pvalue: float) -> dict[str, Any]:

@@ -51,8 +51,8 @@ class Lasting(Value):
         values, corrected for both.
     count : int
         The number of batches after the alarm.
-    gone : tuple of str
-        The lost labels that have not come back.
+    certain : tuple of str
+        What lasts for certain: lost labels that have not come back, and cells far outside in batch after batch.
     missing : str
         The columns with more missing values, if the p-value is theirs.
     """
@@ -61,7 +61,7 @@ class Lasting(Value):
     latest: tuple[Latest, ...] = ()
     pvalue: float = 0.0
     count: int = 0
-    gone: tuple[str, ...] = ()
+    certain: tuple[str, ...] = ()
     missing: str = ""
 
     def step(self, before: "DriftMonitor", points: Points | None, missing: dict[str, np.ndarray] | None) -> "Lasting":
@@ -83,21 +83,21 @@ class Lasting(Value):
 
     @property
     def is_seen(self) -> bool:
-        """Whether the latest batches differ from the pools, or a label is lost."""
-        return self.pvalue <= SEEN or bool(self.gone)
+        """Whether the latest batches differ from the pools, or something lasts for certain."""
+        return self.pvalue <= SEEN or bool(self.certain)
 
     @property
     def has_ended(self) -> bool:
         """Whether enough batches look like those before the alarm."""
-        return self.count >= BATCHES and self.pvalue > ENDED and not self.gone
+        return self.count >= BATCHES and self.pvalue > ENDED and not self.certain
 
     def said(self, since: str = "") -> str:
         """What lasts since a batch, by its name if it has one."""
         number = len(self.latest)
         drift = f"the drift since {since or f'batch {self.since}'}"
         compared = f"p = {self.pvalue:.2g} for {'the latest batch' if number == 1 else f'the latest {number}'}"
-        if self.gone:
-            return f"{drift} lasts: {self.gone[0]} has not come back"
+        if self.certain:
+            return f"{drift} lasts: {self.certain[0]}"
         if not self.is_seen:
             return f"{drift} may have ended ({compared}; it has if that exceeds {ENDED} for {BATCHES})"
         return f"{drift} lasts" + f": {self.missing}" * bool(self.missing) + f" ({compared})" * bool(number)
@@ -129,8 +129,9 @@ def after_alarm(
     """The drift that lasts after a batch, if any, and whether the batch joins the pools. Not looked at with strata."""
     if before.strata is not None:
         return None, not after.alarm
-    gone = () if after.labels is None else tuple(after.labels.gone)
+    certain = () if after.labels is None else tuple(f"{label} has not come back" for label in after.labels.gone)
+    certain = certain if after.far is None else (*certain, *after.far.gone_on)
     if before.lasting is None:
-        return (Lasting(len(after.pvalues), gone=gone) if after.alarm else None), not after.alarm
-    lasting = replace(before.lasting.step(before, points, missing), gone=gone)
+        return (Lasting(len(after.pvalues), certain=certain) if after.alarm else None), not after.alarm
+    lasting = replace(before.lasting.step(before, points, missing), certain=certain)
     return (None, True) if lasting.has_ended and not after.alarm else (lasting, False)

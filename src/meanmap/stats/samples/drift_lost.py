@@ -1,7 +1,7 @@
 """Labels of a reference that no longer occur: their last occurrence may be many batches ago."""
 
 from collections.abc import Collection
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from scipy.special import gammaln
@@ -32,6 +32,8 @@ class LostLabels(Value):
         The rows of batches since the last one with the label; -1 once an alarm was raised, until it occurs again.
     limit : float
         The largest probability of an alarm for each label.
+    causes : dict
+        The probability of the absence of each lost label, by column and label, until it occurs again.
     """
 
     names: tuple[str, ...]
@@ -40,6 +42,7 @@ class LostLabels(Value):
     n: int
     unseen: np.ndarray
     limit: float
+    causes: dict[tuple[str, str], float] = field(default_factory=dict)
 
     @classmethod
     def of(cls, reference: Table, run_length: float) -> "LostLabels | None":
@@ -83,7 +86,10 @@ class LostLabels(Value):
             for k in lost
         )
         unseen[lost] = -1
-        return replace(self, unseen=unseen), notes
+        still = {(self.names[k], self.labels[k]) for k in np.flatnonzero(unseen < 0)}
+        causes = {key: p for key, p in self.causes.items() if key in still}
+        causes |= {(self.names[k], self.labels[k]): float(np.exp(logs[k])) for k in lost}
+        return replace(self, unseen=unseen, causes=causes), notes
 
 
 def _labels(table: Table) -> dict[str, tuple[list[str], list[int]]]:

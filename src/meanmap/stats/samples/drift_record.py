@@ -1,7 +1,7 @@
 """The rows and means of batches that a monitor keeps, to show which columns moved and by how much."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -22,12 +22,15 @@ MOST_EXPLAINED = 5
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Seen(Value):
-    """A batch by its number, its rows, and the evidence after it: of its values, and of missing values."""
+    """A batch by its number, its rows, the evidence after it (of its values, and of missing values), and the
+    probability of each lost label, and of cells far outside of each column, if they raised an alarm that has not ended.
+    """
 
     number: int
     rows: Rows
     evidence: float
     missing: float
+    causes: dict[Any, float] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -53,16 +56,20 @@ class Brief(Span):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Drift(Span):
-    """A drift with its rows and the reference."""
+    """A drift with its rows, the reference, and the causes of its alarm other than p-values."""
 
     rows: Rows
     reference: Rows
     seed: int
+    causes: dict[Any, float] = field(default_factory=dict)
 
     @cached_property
     def columns(self) -> list[dict[str, Any]]:
-        """The difference of each column from the reference, computed when first needed."""
-        return moved_columns(self.reference, self.rows, self.seed)
+        """The difference of each column from the reference, computed when first needed; these causes come first."""
+        moved = moved_columns(self.reference, self.rows, self.seed)
+        first = {at: key for at, row in enumerate(moved) if (key := (row["column"], row.get("label"))) in self.causes}
+        causes = [{**moved[at], "pvalue": self.causes[key], "clear": True} for at, key in first.items()]
+        return [*causes, *(row for at, row in enumerate(moved) if at not in first)]
 
     @property
     def changed(self) -> str:
@@ -121,7 +128,10 @@ class Record(Value):
         columns, number = list(rows.columns.values()), len(monitor.pvalues)
         copy = self.copies.find(columns)
         lost = 0.0 if monitor.gaps is None else float(monitor.gaps.evidence[-1])
-        seen = Seen(number, rows, float(monitor.evidence[-1]), lost)
+        causes = {
+            key: p for each in (monitor.labels, monitor.far) if each is not None for key, p in each.causes.items()
+        }
+        seen = Seen(number, rows, float(monitor.evidence[-1]), lost, causes)
         since, drifts = (*self.since, seen) if max(seen.evidence, lost) > 0 else (), self.drifts
         earlier = self.earlier
         if monitor.alarm:
@@ -129,7 +139,7 @@ class Record(Value):
             missing = monitor.gaps is not None and monitor.exceeded(lost, monitor.gaps.pvalues[-1])
             parts = _since(since, "evidence" if values else "missing") if values or missing else (seen,)
             together = Rows.joined([part.rows for part in parts])
-            drift = Drift(parts[0].number, number, together, self.reference, monitor.seed)
+            drift = Drift(parts[0].number, number, together, self.reference, monitor.seed, causes)
             if len(drifts) == MOST_EXPLAINED:
                 first, left, *drifts = drifts
                 drifts, earlier = [first, *drifts], (*earlier, Brief(left.first, left.last, left.changed))
@@ -162,7 +172,7 @@ class Record(Value):
         drifts = [drift for drift in self.drifts if drift.last > known]
         if not drifts and last and self.latest is not None:
             number, rows = self.latest.number, self.latest.rows
-            drifts = [Drift(number, number, rows, self.reference, 0)]
+            drifts = [Drift(number, number, rows, self.reference, 0, self.latest.causes)]
         return [
             (drift, [{**row, "over time": over_time(row, self.batches)} for row in drift.columns]) for drift in drifts
         ]
