@@ -26,7 +26,7 @@ from meanmap.kernels import (
     Rotation,
     Torus,
 )
-from meanmap.kernels.medians import _median
+from meanmap.kernels.medians import median
 from meanmap.learning import at_median, median_heuristic
 
 RNG = np.random.default_rng(0)
@@ -254,6 +254,6 @@ def test_the_median_gap_is_found_without_all_pairs_to_the_last_bit(name):
 @pytest.mark.parametrize("n", [449, 450, 1000, 1001])
 def test_the_median_of_many_distances_is_that_of_numpy(n):
     distances = pdist(np.random.default_rng(n).normal(size=(n, 2)))
-    assert _median(distances) == np.median(distances)
-    assert _median(np.sort(distances)) == np.median(distances)
-    assert _median(np.repeat([0.0, 1.0], len(distances))) == 0.5
+    assert median(distances) == np.median(distances)
+    assert median(np.sort(distances)) == np.median(distances)
+    assert median(np.repeat([0.0, 1.0], len(distances))) == 0.5

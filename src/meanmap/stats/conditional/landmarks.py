@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from meanmap.kernels.geometry import pair_distances
+from meanmap.kernels.medians import median
 from meanmap.linalg.pivoted import pivoted_coordinates, pivoted_triangle
 
 __all__ = [
@@ -114,11 +115,11 @@ def median_distance(points: np.ndarray) -> float:
     It is 1 if all rows are equal, as the unit does not matter then.
     """
     some = spread(points, MOST_FOR_MEDIAN)
-    median = float(np.median(pair_distances(some))) if len(some) > 1 else 0.0
-    if median > 0:
-        return median
+    middle = float(median(pair_distances(some))) if len(some) > 1 else 0.0
+    if middle > 0:
+        return middle
     distinct = spread(np.unique(points, axis=0), MOST_FOR_MEDIAN)
-    return float(np.median(pair_distances(distinct))) if len(distinct) > 1 else 1.0
+    return float(median(pair_distances(distinct))) if len(distinct) > 1 else 1.0
 
 
 def spread(points: np.ndarray, most: int) -> np.ndarray:
