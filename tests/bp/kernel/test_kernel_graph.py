@@ -458,3 +458,13 @@ def test_columns_with_numbers_for_names_and_categories_that_look_like_numbers():
     assert set(beliefs.labels["kind"]) == {1, 2}
     assert set(beliefs.labels["sign"]) == {True, False}
     assert beliefs.probabilities("sign")[True] > 0.9
+
+
+@pytest.mark.parametrize(("noise", "told"), [(0.001, True), (2.0, False)])
+def test_columns_that_are_nearly_functions_of_each_other_are_noted(noise, told):
+    """Beliefs have a standard deviation of 1.2, where the noise is .001."""
+    rng = np.random.default_rng(951)
+    a = rng.uniform(0, 50, 500)
+    fitted = mm.bp.KernelGraph([("a", "b")]).fit({"a": a, "b": 2 * a + noise * rng.normal(size=500)})
+    notes = fitted.query({"a": 30.0}).report.notes
+    assert any("'a' and 'b' are nearly functions of each other" in note for note in notes) == told

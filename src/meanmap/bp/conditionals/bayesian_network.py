@@ -253,11 +253,11 @@ class BayesianNetwork(Paged):
         and rough are averaged, weighted by their evidence (Hoeting et al. 1999). Where the response to a dose bends so
         gently that the data hardly show it, 90 % intervals covered .70 to .80 in simulations; where the effect grows
         with the square of a confounder that has heavy tails (Student's t with 3 degrees of freedom), .55 (20 tables of
-        300 rows); with the square of a normal one .94 (85 tables of 300 or 800 rows). Only what the effect depends on is learned: unlike `do()` it needs the rows, not a fitted network. The
-        estimate is the same for the same table; only the ends of intervals involve random draws. Rows with gaps are
-        left out: with gaps of a confounder that depended on the cause and the outcome, effects were -.29 for 0 in three
-        tables of 1000 rows, and -.03 pooled over imputed tables: `bp.pooled` of `(float(d), d.draws.var())`, d the
-        difference in each.
+        300 rows); with the square of a normal one .94 (85 tables of 300 or 800 rows). Only what the effect depends on
+        is learned: unlike `do()` it needs the rows, not a fitted network. The estimate is the same for the same table;
+        only the ends of intervals involve random draws. Rows with gaps are left out: with gaps of a confounder that
+        depended on the cause and the outcome, effects were -.29 for 0 in three tables of 1000 rows, and -.03 pooled
+        over imputed tables: `bp.pooled` of `(float(d), d.draws.var())`, d the difference in each.
 
         Examples
         --------

@@ -46,6 +46,8 @@ FEW_DATA = 5.0
 # Where both ends of Gaussian chains of 3 to 8 variables were seen, with fewer rows than this as far out, or less than
 # this share of 300, 1000 and 4000, means were .3 to 1 deviation too near to the middle; beyond all rows up to 2.5.
 FEW_BEYOND, SHARE_BEYOND = 10, 0.03
+# Beliefs about 2 a at a = 30 of 0 to 50, with noise of .00002 to .001 standard deviations, had .02 at 500 to 4000 rows.
+LEAST_SPREAD = 0.02
 # The distance to the nearest point is found for up to this many queries.
 MOST_MEASURED = 100
 # Features of about this many numbers are computed at a time.
@@ -224,6 +226,12 @@ def learning_notes(graph: Graph, samples: Samples, likelihoods: Sequence[Likelih
     if samples.given is not None:
         most = max(len(pairs) for pairs in samples.pairs)
         notes.append(f"learned from {most} of {samples.given} rows, drawn at random.")
+    for (a, b), (of_a, of_b), pairs in zip(graph.named_edges, graph.edges, samples.pairs, strict=True):
+        if _nearly_exact(samples.nodes[int(of_a)], samples.nodes[int(of_b)], pairs):
+            notes.append(
+                f"{a!r} and {b!r} are nearly functions of each other: beliefs about one given the other are too wide, "
+                f"by {LEAST_SPREAD} of its standard deviation or more. Those of mm.BayesianNetwork(graph) are not."
+            )
     worst: dict[Hashable, tuple[float, int]] = {}
     for node, edge in zip(graph.targets, likelihoods, strict=True):
         left, rank = edge.receiver.left_out, edge.receiver.values.shape[1]
@@ -235,6 +243,24 @@ def learning_notes(graph: Graph, samples: Samples, likelihoods: Sequence[Likelih
                 "mm.KernelGraph for more."
             )
     return notes
+
+
+def _nearly_exact(a: NodeSample, b: NodeSample, pairs: np.ndarray) -> bool:
+    """Whether the noise of one number given another is far below the spread of any belief: by how far values are from
+    the line between their neighbours. Not of numbers that repeat, which are points of the belief themselves.
+    """
+    if not all(in_columns(each.points) and holds_floats(each.points) for each in (a, b)):
+        return False
+    if a.points.shape[1] != 1 or b.points.shape[1] != 1:
+        return False
+    x, y = a.points[pairs[:, 0], 0], b.points[pairs[:, 1], 0]
+    if min(len(np.unique(x)), len(np.unique(y))) < len(x):
+        return False
+    order = np.argsort(x)
+    x, y = x[order], y[order]
+    share = (x[1:-1] - x[:-2]) / (x[2:] - x[:-2])
+    off = y[1:-1] - (1 - share) * y[:-2] - share * y[2:]
+    return bool(np.sqrt(np.mean(off**2) / 1.5) < LEAST_SPREAD / 2 * y.std())
 
 
 def query_report(
