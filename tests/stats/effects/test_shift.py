@@ -98,7 +98,7 @@ def test_heavy_tails_are_told_of():
     x = np.column_stack([rng.normal(size=400), rng.standard_cauchy(400)])
     effect = mm.two_sample_effect(x, rng.normal(size=(400, 2)) + 1.0, KERNEL, rng=0)
     assert effect.shift.low == 0.0
-    told = "column 1: tails may be so heavy that 400 rows do not say how large a standard deviation is"
+    told = "column 1: tails may be so heavy that 400 rows do not determine the standard deviation"
     assert any(told in warning for warning in effect.warnings)
     assert any(told in warning for warning in mm.closeness_test(x, x, 0.2, KERNEL, rng=0).warnings)
 

@@ -320,8 +320,8 @@ def test_what_is_odd_about_a_batch_is_noted():
     rng = np.random.default_rng(2)
     reference = {"age": rng.normal(40, 5, 60), "town": rng.choice(["a", "b"], 60), "site": np.ones(60)}
     monitor = DriftMonitor.of(reference, n_permutations=19, rng=0)
-    said = "column 'site' has the same value in all 15 rows that kernels are chosen from: how far others are from it"
-    said += " is measured in its own unit."
+    said = "column 'site' has the same value in all 15 rows that kernels are chosen from: distances"
+    said += " from it are in the column's own unit."
     assert monitor.notes == (said,)
     assert not DriftMonitor.of(reference | {"site": ["bar"] * 60}, n_permutations=19, rng=0).notes
     later = monitor.step({"town": ["a", "q"], "site": [1, 1], "age": [40, 9e9], "new": [0, 0]})

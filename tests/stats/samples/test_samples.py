@@ -160,6 +160,6 @@ def test_kernels_of_different_columns_are_no_list():
     x, y = shifted(np.random.default_rng(4))
     kernels = [mm.kernels.RBF([1.0, 1.0]), mm.kernels.OnColumns(mm.kernels.RBF(1.0), ["revenue"])]
     for test in (lambda: mm.two_sample_test(x, y, kernels), lambda: mm.k_sample_test([x, y], kernels[::-1])):
-        with pytest.raises(KindError, match="read different columns, and a list of kernels reads the same"):
+        with pytest.raises(KindError, match="read different columns, but those of a list must read the same"):
             test()
     assert mm.two_sample_test(x, y, [mm.kernels.RBF(1.0), mm.kernels.Laplace(1.0)], n_permutations=99, rng=0).pvalue > 0

@@ -93,7 +93,7 @@ class DriftMonitor(Paged):
     standing : tuple of str
         Notes on the reference that concern every batch: consecutive rows are alike. `print(monitor)` always shows them.
     left_out : dict
-        Columns that are not watched, because they only number, name or date the rows, with their notes.
+        Columns that are not watched, because they only identify or date the rows, with their notes.
     missing : str
         What happens to missing values in batches.
     known : KnownLabels
@@ -151,9 +151,9 @@ class DriftMonitor(Paged):
 
     All this needs independent rows. Neighbouring readings of a sensor are alike, and so are rows that share a day, a
     shift or a lot: then batches differ by more than chance, and false alarms are far more frequent than `run_length`
-    says. A note says if consecutive rows of the reference are alike; nothing is said about effects of days. Monitor
-    rows that lie far enough apart, the residuals of `structure.prewhiten`, or one row of means for each day; or set
-    `margin` above the distance of normal batches from the reference.
+    says. A note says if consecutive rows of the reference are alike; no note warns of effects of days. Monitor rows
+    that lie far enough apart, the residuals of `structure.prewhiten`, or one row of means for each day; or set `margin`
+    above the distance of normal batches from the reference.
 
     The price is limited memory: a full pool turns over in about n / b batches (n points in the pool, b in a batch), so
     a much slower drift is absorbed without an alarm. Compare with the reference itself by `two_sample_test` now and

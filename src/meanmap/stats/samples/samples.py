@@ -182,7 +182,7 @@ def read_samples(
     if not must_vary:  # no note on labels: other labels have their own note
         dull = {name: same and name not in _of_labels(together) for name, same in dull.items()}
         chosen_from = f"all {count(pooled)} rows that kernels are chosen from"
-        what = f"has the same value in {chosen_from}: how far others are from it is measured in its own unit."
+        what = f"has the same value in {chosen_from}: distances from it are in the column's own unit."
     doubts += tuple(f"{name} {what}" for name, same in dull.items() if same)
     doubts += texts_as_labels(samples, names)
     kernels, more = _chosen(together, pooled, kernel, rng, scale)
@@ -253,8 +253,8 @@ def _given(kernel: KernelLike) -> tuple[Kernel, ...]:
         for other in kernels[1:]:
             if not agree([kernels[0].domain, other.domain]):
                 raise KindError(
-                    f"the kernels {kernels[0]!r} and {other!r} read different columns, and a list of kernels reads the "
-                    "same: give kernels of all columns, with one lengthscale for each."
+                    f"the kernels {kernels[0]!r} and {other!r} read different columns, but those of a list must read "
+                    "the same: give kernels of all columns, with one lengthscale for each."
                 )
         return kernels
     raise strange_kernel(kernel, also="a list of kernels, ")

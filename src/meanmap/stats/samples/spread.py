@@ -82,7 +82,7 @@ class Spread:
         named = [known[j] for j in places if j < len(known)]
         shown = with_and(named) if len(named) <= 3 else in_few_words(named, 3)
         which = "the numbers" if len(known) == 1 else shown or "some columns"
-        told = f"tails may be so heavy that {size} rows do not say how large a standard deviation is"
+        told = f"tails may be so heavy that {size} rows do not determine the standard deviation"
         return (f"{which}: {told}. {instead}",)
 
     def moved(self, points: Points, shift: float, factors: np.ndarray | None = None) -> Any:

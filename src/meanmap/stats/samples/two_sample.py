@@ -320,8 +320,8 @@ def _automatic(samples: Samples, statistic: str, null: str, n_draws: int) -> tup
         )
     if null == "wild" and statistic in ("unbiased", "biased") and len(set(samples.sizes)) > 1:
         raise ShapeError(
-            f"null='wild' exchanges pairs, and x has {samples.sizes[0]} points and y {samples.sizes[1]}: "
-            "pass null='permutation'."
+            f"null='wild' exchanges pairs, so x and y need equal sizes, and have {samples.sizes[0]} and "
+            f"{samples.sizes[1]} points: pass null='permutation'."
         )
     if null == "auto" and statistic == "features":
         null = "permutation" if size <= PERMUTED else "spectral"
