@@ -71,7 +71,7 @@ def _report(
         f"{len(found.shares):,} weighted draws from the joint posterior in place of messages, as {together} meet in "
         f"rows of {with_and(names)}"
     )
-    measures = {"draws: worth as independent ones": found.worth}
+    measures = {"draws: effective number": found.worth}
     for at, name in enumerate(few.priors):
         for what, errors in zip(("mean", "standard deviation"), found.errors, strict=True):
             label = f"{name}: standard error of its {what} by sampling, in standard deviations"
@@ -99,5 +99,5 @@ def _shape(name: str, belief: Any, draws: np.ndarray) -> str:
     listed = ", ".join(f"{value:.3g}" for value in exact)
     return (
         f"the posterior of {name!r} is not close to a {type(belief).__name__}: mean and standard deviation are right, "
-        f"and its quantiles 5 %, 50 % and 95 % are {listed}, where mm.io.posterior_draws(post) has joint draws"
+        f"and its quantiles 5 %, 50 % and 95 % are {listed}; mm.io.posterior_draws(post) gives joint draws"
     )

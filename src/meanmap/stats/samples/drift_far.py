@@ -104,7 +104,7 @@ class FarCells(Value):
         new = np.flatnonzero((quiet < 0) & (batches >= LEAST) & (logs <= most))
         notes = dict.fromkeys(
             f"{cells[k]} values of {self.names[k]!r} in the latest {rows[k]} rows are far outside {self.lows[k]:g} to "
-            f"{self.highs[k]:g}, the range of the reference: that is no single slip."
+            f"{self.highs[k]:g}, the range of the reference: more than a single slip."
             for k in new
         )
         quiet[new] = 0
