@@ -169,10 +169,11 @@ def test_one_column_of_many_rows_is_seen_wherever_the_rows_lie(tmp_path):
 def test_scores_of_rows_are_those_of_ranks():
     found = rank_features.RankFeatures.of(mm.kernels.RBF(1.0), POOLED)
     mine = found(POOLED)
-    expected = of_columns(POOLED)
-    assert found.size == expected.matrix.shape[1]
-    np.testing.assert_allclose(np.exp(found.shares).sum(), 1)
-    for one, other in zip(mine.T, expected.matrix.T, strict=True):
+    scores = of_columns(POOLED)
+    number, expected = scores.matrix.shape[1], np.concatenate([scores.matrix, scores.each_pair], axis=1)
+    assert found.size == expected.shape[1] > number
+    np.testing.assert_allclose([np.exp(part).sum() for part in np.split(found.shares, [number])], 1)
+    for one, other in zip(mine.T, expected.T, strict=True):
         assert abs(np.corrcoef(one, other)[0, 1]) > 0.98
     wide = np.random.default_rng(0).normal(size=(50, 200))
     assert rank_features.RankFeatures.of(mm.kernels.RBF(1.0), wide).size == 401
@@ -229,7 +230,7 @@ def test_scores_of_labels_are_those_of_small_tables():
     found, expected = rank_features.RankFeatures.of(kernel, points), Scores.of(kernel.domain, points)
     mine = found(table)
     assert np.abs(mine).max() <= 1
-    np.testing.assert_allclose(np.exp(found.shares).sum(), 1)
+    np.testing.assert_allclose(np.exp(found.shares[: -found.pairs[1].shape[1]]).sum(), 1)
     for label in expected.matrix[:, expected.columns >= 4].T:
         assert np.abs(np.corrcoef(mine.T, label)[-1, :-1]).max() == pytest.approx(1, abs=1e-6)
 
@@ -352,3 +353,22 @@ def test_moved_means_and_spreads_are_no_changed_correlations():
         each = Scores.of(mm.kernels.RBF(1.0).domain, np.concatenate([rows, moved]), "ab").each_pair
         assert each.shape == (8000, 1)
         assert abs(each[4000:].mean()) < 0.05
+
+
+def test_one_correlation_of_many_is_compared_in_tests_of_many_rows_too():
+    rng = np.random.default_rng(83)
+    first, second = correlated(rng, 1500, 7, 0.8), correlated(rng, 25_000, 7, 0.7)
+    assert mm.two_sample_test(first, second, rng=0).pvalue <= 0.01
+    assert mm.k_sample_test([first, second, correlated(rng, 1500, 7, 0.7)], rng=0).pvalue <= 0.01
+    labelled = [{"site": rng.choice(["n", "s"], len(x)), "x": x[:, 0], "y": x[:, 1]} for x in (first, second)]
+    assert mm.two_sample_test(*labelled, rng=0).pvalue <= 0.01
+
+
+def test_few_rows_beside_many_differ_as_rarely_as_they_should():
+    # The limit of large samples is used: with fewer than 180 rows in one sample no pair is compared.
+    rng = np.random.default_rng(84)
+    found = []
+    for k in range(24):
+        first, second = correlated(rng, [100, 200, 400][k % 3], 4, 0.8), correlated(rng, 20_000, 4, 0.8)
+        found.append(mm.two_sample_test(first, second, n_permutations=199, rng=k).pvalue)
+    assert np.sum(np.array(found) <= 0.05) <= scipy.stats.binom.ppf(1 - 1e-4, 24, 0.05)

@@ -36,6 +36,10 @@ SIZE = 1 / 16
 # twenty rows carries it, it counts if at least this many rows of the smallest sample are expected to.
 OFTEN, LEAST_ROWS = 20.0, 20
 
+# Up to this many pairs of columns of numbers are compared, too. What a row adds to a correlation is cut at this many
+# standard deviations, so that no row is far larger than all other features.
+MOST_PAIRS, CUT = 128, 12.0
+
 # A part of an array of points: positions in nested tuples of arrays, and then the numbers of its columns.
 Part = tuple[tuple[int, ...], tuple[int, ...]]
 
@@ -46,7 +50,9 @@ class RankFeatures(Features):
     Attributes: `knots` (quantiles of columns of numbers and, last, of the norms of rows), `codes` (labels), `middle`
     and `deviation` (means and scaled standard deviations of raw scores in the sample), `kept` (the scores that vary
     there), `shares` (logarithms), `tails` (mean fourth powers of standardised scores), `numbers` (where columns of
-    numbers lie), `labels` (where each column of labels lies, and how many of its labels have scores).
+    numbers lie), `labels` (where each column of labels lies, and how many of its labels have scores), `pairs` (means
+    and standard deviations of normal scores, (2, d); pairs of these columns, (2, p); and half the correlation of each,
+    and the mean and standard deviation of what a row adds to it, (3, p)).
     """
 
     kernel: Kernel
@@ -57,6 +63,7 @@ class RankFeatures(Features):
     kept: Any
     shares: Any
     tails: Any
+    pairs: Any
     numbers: tuple[Part, ...] = eqx.field(static=True)
     labels: tuple[tuple[Part, int], ...] = eqx.field(static=True)
 
@@ -76,6 +83,8 @@ class RankFeatures(Features):
             return None
         alike = (1 - COMMON) / (d + len(labels))
         knots, middle, deviation, tails, shares, kept = (np.zeros(0) for _ in range(6))
+        normal: Any = np.zeros((1, 0))
+        pairs = _pairs_of(normal)
         if numbers:
             values = _numbers_at(np, sample, numbers)
             places = (np.arange(QUANTILES) + 0.5) / QUANTILES
@@ -92,6 +101,7 @@ class RankFeatures(Features):
             shares = np.append(np.tile(alike * np.array(OF_NUMBERS), d), COMMON)
             of_column = np.append(np.tile(np.arange(len(OF_NUMBERS)), d), 0)
             kept = np.where(of_column < each, deviation, 0.0)
+            pairs = _pairs_of(normal)
         codes = [_most_frequent(leaf_at(sample, _place(part)), most) for part in labels]
         for _, often in codes:
             middle, shares = np.append(middle, often), np.append(shares, np.full(len(often), alike / len(often)))
@@ -99,15 +109,20 @@ class RankFeatures(Features):
             tails = np.append(tails, (1 - 3 * spread**2) / np.maximum(spread, LEAST_SPREAD) ** 2)
             # A rare label would be far larger than all other features.
             kept, deviation = np.append(kept, spread), np.append(deviation, np.maximum(spread, SIZE))
+        if number := pairs[1].shape[1]:
+            added = _added(np, normal, *pairs)
+            middle, deviation = np.append(middle, added.mean(axis=0)), np.append(deviation, added.std(axis=0))
+            tails, shares = np.append(tails, np.mean(added**4, axis=0)), np.append(shares, np.full(number, 1 / number))
+            kept = np.append(kept, added.std(axis=0))
         kept = np.flatnonzero(kept > LEAST_SPREAD)
         known = np.concatenate([np.zeros((0, 2), np.int32), *(words for words, _ in codes)])
         by = [array[kept] for array in (middle, deviation / SIZE, np.log(shares), tails)]
         counted = tuple((part, len(often)) for part, (_, often) in zip(labels, codes, strict=True))
-        return cls(kernel, knots, known, by[0], by[1], kept, by[2], by[3], numbers, counted)
+        return cls(kernel, knots, known, by[0], by[1], kept, by[2], by[3], pairs, numbers, counted)
 
     def transform(self, x: Points) -> jax.Array:
         """Scores of rows, (n, r): pure and traceable."""
-        parts, start = [], 0
+        parts, start, normal = [], 0, None
         if self.numbers:
             u = _ranks(self.knots[:-1], _numbers_at(jnp, x, self.numbers))
             normal = ndtri(u)
@@ -117,6 +132,8 @@ class RankFeatures(Features):
             own = leaf_at(x, _place(part))
             parts.append(jnp.all(own == self.codes[None, start : start + number], axis=2).astype(self.middle.dtype))
             start += number
+        if self.pairs[1].shape[1]:
+            parts.append(_added(jnp, normal, *self.pairs))
         return (jnp.concatenate(parts, axis=1)[:, self.kept] - self.middle) / self.deviation
 
     def check(self, points: Points, argument: str) -> None:
@@ -131,12 +148,14 @@ class RankFeatures(Features):
         """Combine the evidence of kernels and of columns; `squares` are those of standardised sums of scores, and
         `smallest` is the number of rows of the smallest sample.
         """
-        used = (self.tails <= OFTEN) | (self.tails * LEAST_ROWS <= smallest)
+        often = self.tails * LEAST_ROWS <= smallest
+        of_pairs = np.arange(len(self.kept)) >= len(self.kept) - self.pairs[1].shape[1]
+        used = ((self.tails <= OFTEN) | often) & ~of_pairs
         if not used.any():
             return kernels
-        number = sum(len(columns) for _, columns in self.numbers) + len(self.labels)
-        none = squares[:, :0]
-        return judged(kernels, None, squares[:, used], self.shares[used], lambda part: part, number, none)[0]
+        number, each_pair = sum(len(columns) for _, columns in self.numbers) + len(self.labels), of_pairs & often
+        shares, pairs = self.shares[used], squares[:, each_pair]
+        return judged(kernels, None, squares[:, used], shares, lambda part: part, number, pairs)[0]
 
 
 def with_columns(features: Concatenated, samples: Samples) -> Concatenated:
@@ -198,6 +217,27 @@ def _most_frequent(codes: np.ndarray, most: int) -> tuple[np.ndarray, np.ndarray
     _, first, counts = np.unique(as_whole(codes)[:, 0], return_index=True, return_counts=True)
     often = np.argsort(-counts, kind="stable")[:most]
     return codes[first[often], 0], counts[often] / len(codes)
+
+
+def _pairs_of(normal: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Each pair of columns of normal scores, as `RankFeatures.pairs`; none if pairs are very many."""
+    ends = np.stack([normal.mean(axis=0), np.maximum(normal.std(axis=0), LEAST_SPREAD)])
+    places = np.stack(np.triu_indices(normal.shape[1], 1))
+    places = places if places.shape[1] <= MOST_PAIRS else places[:, :0]
+    z = (normal - ends[0]) / ends[1]
+    half = np.mean(z[:, places[0]] * z[:, places[1]], axis=0) / 2
+    as_they_are = np.stack([half, np.zeros_like(half), np.ones_like(half)])
+    added = _added(np, normal, ends, places, as_they_are, np.inf)
+    facts = np.stack([half, added.mean(axis=0), added.std(axis=0)])
+    varies = facts[2] > LEAST_SPREAD
+    return ends, places[:, varies], facts[:, varies]
+
+
+def _added(library: ModuleType, normal: Any, ends: Any, places: Any, facts: Any, cut: float = CUT) -> Any:
+    """What each row adds to the correlations of pairs, as `Scores.each_pair`, (n, p)."""
+    z = (normal - ends[0]) / ends[1]
+    x, y = z[:, places[0]], z[:, places[1]]
+    return library.clip((x * y - facts[0] * (x**2 + y**2) - facts[1]) / facts[2], -cut, cut)
 
 
 def _ranks(knots: Any, x: Any) -> Any:
