@@ -16,7 +16,7 @@ from meanmap.cli.options import Seed, in_own_words, names_in, refused, say
 from meanmap.core.errors import EmptyError, InputError, KindError
 from meanmap.core.language import in_few_words
 from meanmap.core.notes import note_lines
-from meanmap.stats.samples.drift_words import alarms_in_lines, in_lines, rule_of, table_of
+from meanmap.stats.samples.drift_words import alarms_in_lines, alike_once, in_lines, rule_of, table_of
 
 if TYPE_CHECKING:
     from meanmap.cli.inputs import Reading
@@ -307,11 +307,13 @@ def _tell(question: str, monitor: Any, watched: Watched, compared: Compared, rea
     if alarms := watched.each_alarm(monitor):
         say(f"{alarms_in_lines(alarms)}\n")
     most = MOST_COLUMNS if len(compared) == 1 else FEWER_COLUMNS
-    for span, found in compared:
+    for span, found, again in alike_once(compared):
         if found:
             say(in_lines(table_of(found[:most], watched.name, span)))
         if len(found) > most:
             say(f"  and {len(found) - most} more: --json and --report show all")
+        if again:
+            say(again)
         say("")
     for line in note_lines(_notes(watched, reading, monitor)):
         say(line)

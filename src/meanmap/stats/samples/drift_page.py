@@ -11,7 +11,7 @@ from meanmap.core.values import plain
 from meanmap.plots.facts import Axis, Chart, Mark, Page, Panel, Section
 from meanmap.stats.samples.drift_picture import of_missing
 from meanmap.stats.samples.drift_record import MOST_EXPLAINED
-from meanmap.stats.samples.drift_words import ALARMS, alarms_in_lines, in_lines, table_of
+from meanmap.stats.samples.drift_words import ALARMS, alarms_in_lines, alike_once, in_lines, table_of
 
 __all__ = ["ABOUT", "MOST_COLUMNS", "facts_of", "in_words", "monitor_page", "plain_rows"]
 
@@ -26,11 +26,11 @@ ABOUT = (
 def in_words(monitor: Any) -> str:
     """A monitor as text: a line, a table of the columns that moved for each alarm, and notes."""
     tables = [alarms_in_lines(alarms)] if (alarms := _each_alarm(monitor)) else []
-    for span, rows in _compared(monitor, last=False):
+    for span, rows, again in alike_once(_compared(monitor, last=False)):
         more = f"\n  and {len(rows) - MOST_COLUMNS} more: to_dict() and page(path) have all" * (
             len(rows) > MOST_COLUMNS
         )
-        tables += [f"{in_lines(table_of(rows[:MOST_COLUMNS], 'reference', span))}{more}"]
+        tables += [f"{in_lines(table_of(rows[:MOST_COLUMNS], 'reference', span))}{more}", *([again] if again else [])]
     return "\n".join([_line(monitor), *tables, *note_lines(_notes(monitor))])
 
 
@@ -133,11 +133,11 @@ def monitor_page(monitor: Any, brief: bool, names: Sequence[str] = ()) -> Page:
     moved += [
         Section(
             f"Which columns differ: {span}",
-            f"{span[:1].upper()}{span[1:]} compared with the reference.",
+            f"{span[:1].upper()}{span[1:]} compared with the reference{again and f';{again[1:]}'}.",
             ABOUT,
             tables=(table,),
         )
-        for span, found in _compared(monitor, not brief)
+        for span, found, again in alike_once(_compared(monitor, not brief))
         if (table := tuple(map(tuple, table_of(found, "reference", span))))
     ]
     listed = Section(

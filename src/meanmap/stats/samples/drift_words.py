@@ -7,7 +7,7 @@ import numpy as np
 
 from meanmap.core.language import in_few_words
 
-__all__ = ["ALARMS", "alarms_in_lines", "in_lines", "in_one_line", "rule_of", "table_of"]
+__all__ = ["ALARMS", "alarms_in_lines", "alike_once", "in_lines", "in_one_line", "rule_of", "table_of"]
 
 # The largest number of batches drawn next to a column, and of characters in a cell.
 MOST_DRAWN, MOST_CHARACTERS = 40, 48
@@ -35,6 +35,35 @@ def table_of(found: Sequence[Mapping[str, Any]], reference: str, span: str) -> l
             [each["what"], pvalue, *each["cells"], drawn(each["over time"])]
             for each, pvalue in zip(found, pvalues, strict=True)
         ),
+    ]
+
+
+def alike_once(compared: Sequence[tuple[str, Any]]) -> list[tuple[str, Any, str]]:
+    """The batches and rows of alarms, where alarms in a row of which the same column changed most are one, the first,
+    with a line on the others.
+
+    Examples
+    --------
+    >>> rows = [{"column": "weight", "pvalue": 0.002, "clear": True}]
+    >>> [again for _, _, again in alike_once([("batch 7", rows), ("batch 8", rows), ("batch 9", rows)])]
+    ['  much the same at 2 later alarms, the last at batch 9']
+    """
+    found: list[tuple[str, Any, Any, list[str]]] = []
+    for span, rows in compared:
+        most = [each["column"] for each in rows if each["clear"] and (each["pvalue"] or 0.0) <= LEVEL][:1]
+        if found and most and most == found[-1][2]:
+            found[-1][3].append(span)
+        else:
+            found.append((span, rows, most, []))
+    return [
+        (
+            span,
+            rows,
+            f"  much the same at {len(more)} later alarm{'s' * (len(more) > 1)}, the last at {more[-1]}"
+            if more
+            else "",
+        )
+        for span, rows, _, more in found
     ]
 
 
