@@ -13,6 +13,7 @@ from meanmap.stats.samples.drift_columns import Rows, moved_columns, over_time, 
 from meanmap.stats.samples.drift_copies import Copies, Copy
 from meanmap.stats.samples.drift_gaps import Gaps
 from meanmap.stats.samples.drift_words import in_one_line
+from meanmap.stats.samples.run_length import ALLOWANCE
 
 __all__ = ["MOST_EXPLAINED", "Compared", "Drift", "Record", "by_column"]
 
@@ -201,10 +202,11 @@ def by_column(gaps: Mapping[str, np.ndarray], columns: Mapping[str, Any]) -> dic
 
 
 def _since(seen: tuple[Seen, ...], raised: str) -> tuple[Seen, ...]:
-    """The batches of a drift: from the first one after evidence was last zero (Page 1954) that added at least a quarter
-    as much evidence as any since, so that a batch without drift before a sudden change is not included.
+    """The batches of a drift: of those after evidence was last zero (Page 1954) the latest ones whose normal scores
+    have the largest sum relative to its standard deviation, the most likely beginning of a shift of these scores.
     """
     quiet = [at for at, each in enumerate(seen) if getattr(each, raised) == 0]
     seen = seen[quiet[-1] + 1 if quiet else 0 :]
-    added = np.diff([0.0, *(getattr(each, raised) for each in seen)])
-    return seen[int(np.argmax(added >= added.max() / 4)) :]
+    scores = np.diff([0.0, *(getattr(each, raised) for each in seen)]) + ALLOWANCE
+    sums = np.cumsum(scores[::-1])[::-1] / np.sqrt(np.arange(len(seen), 0, -1))
+    return seen[int(np.argmax(sums)) :]

@@ -9,7 +9,7 @@ from meanmap.core.errors import ParameterError
 from meanmap.core.settings import is_number
 from meanmap.stats.settings import LEAST_PVALUE
 
-__all__ = ["accumulated", "check_run_length", "limit_for", "mean_run_length", "wealth"]
+__all__ = ["ALLOWANCE", "accumulated", "check_run_length", "limit_for", "mean_run_length", "wealth"]
 
 # The reference value of the cumulative sum, in standard deviations: half of the drift to be detected, here one.
 ALLOWANCE = 0.5
