@@ -31,8 +31,9 @@ print(monitor)
 
 # %%
 # Evidence accumulates from batch to batch and is reset at each alarm, so that alarms continue while the drift does. A
-# batch that raises an alarm never joins the pool of rows to which later batches are compared, but all others do, so a
-# drift too slow for alarms becomes part of the pool. P-values are independent and uniform as long as there is no drift.
+# batch that raises an alarm never joins the pool of rows to which later batches are compared, and none joins it while
+# the drift lasts. All others do, so a drift too slow for alarms becomes part of the pool. P-values are independent and
+# uniform as long as there is no drift.
 
 figure, (above, below) = plt.subplots(2, 1, figsize=(8, 5), sharex=True)
 monitor.plot(above)
