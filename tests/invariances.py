@@ -366,11 +366,16 @@ def together(x: pd.DataFrame, y: pd.DataFrame, wrap: Wrap) -> tuple[float, ...]:
 
 
 def plans(x: pd.DataFrame, y: pd.DataFrame, wrap: Wrap) -> tuple[float, ...]:
-    """By states of two parts of a sample; draws of the limit are equal in law only."""
-    plan = mm.stats.plan("two samples", wrap(x), wrap(y), missing="drop", rng=0)
-    halves = plan.state(wrap(x[9:])).merge(plan.state(wrap(x[:9])))
-    # Features of points are rounded to a share of how far they reach, which is one.
-    return (1 + plan.result(halves, plan.state(wrap(y)), 99).statistic,)
+    """By states of two parts of a sample, of numbers and of all columns."""
+    found = []
+    for columns in (list(x.columns)[:1], list(x.columns)):
+        plan = mm.stats.plan("two samples", wrap(x[columns]), wrap(y[columns]), missing="drop", rng=0)
+        halves = plan.state(wrap(x[columns][9:])).merge(plan.state(wrap(x[columns][:9])))
+        found.append(plan.result(halves, plan.state(wrap(y[columns])), 999))
+    one, every = found
+    # Features of points are rounded to a share of how far they reach, which is one. Draws of the limit, with which
+    # several columns are compared, are equal in law only.
+    return 1 + one.statistic, float(every.pvalue < 0.5)
 
 
 def witness(x: pd.DataFrame, y: pd.DataFrame, wrap: Wrap) -> tuple[float, ...]:

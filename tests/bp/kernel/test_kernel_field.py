@@ -419,7 +419,7 @@ def test_a_node_of_degree_450_and_one_alone():
         (lambda: bp.Constant(tolerance=1.5), ParameterError, "expected a share below 1"),
         (lambda: bp.Constant(rank=0), ParameterError, "rank is 0"),
         (lambda: mm.KernelField(CYCLES, update="constant"), KindError, r"expected mm.bp.Full\(\)"),
-        (lambda: fitted(bp.Constant(rank=500)), ParameterError, "rank is 500, but only 40 points"),
+        (lambda: fitted(bp.Constant(rank=500)), ParameterError, "rank is 500, and .x. has 40 points"),
         (lambda: fitted(bp.Full(), pairs=([1.0, 2.0], [1.0, 2.0])), EmptyError, "has 2 pairs"),
         (lambda: fitted(bp.Full(), pairs=(np.ones(9), np.ones(8))), ShapeError, "9 and 8 points"),
         (lambda: fitted(bp.Full(), pairs=([], [])), EmptyError, "has 0 pairs"),

@@ -180,21 +180,27 @@ def without_columns(features: object) -> tuple[Any, RankFeatures | None]:
 
 
 def _of_numbers(points: Points, places: Sequence[Place]) -> Iterator[Part]:
-    """The columns of numbers of each array."""
+    """The columns of numbers of each array that vary."""
     found: dict[tuple[int, ...], list[int]] = {}
     for path, part in places:
         leaf = leaf_at(points, Place(path, None))
         if leaf.ndim == 2 and holds_floats(leaf):
-            found.setdefault(path, []).extend(range(leaf.shape[1])[part or slice(None)])
-    return ((path, tuple(columns)) for path, columns in found.items())
+            found.setdefault(path, []).extend(j for j in range(leaf.shape[1])[part or slice(None)] if _varies(leaf, j))
+    return ((path, tuple(columns)) for path, columns in found.items() if columns)
 
 
 def _of_labels(points: Points, places: Sequence[Place]) -> Iterator[Part]:
-    """Each column of labels."""
+    """Each column of labels that varies."""
     for path, part in places:
         leaf = leaf_at(points, Place(path, None))
         if are_codes(leaf):
-            yield from ((path, (j,)) for j in range(leaf.shape[1])[part or slice(None)])
+            columns = range(leaf.shape[1])[part or slice(None)]
+            yield from ((path, (j,)) for j in columns if _varies(leaf, j))
+
+
+def _varies(leaf: np.ndarray, column: int) -> bool:
+    """Whether a column has more than one value."""
+    return bool((leaf[:, column] != leaf[:1, column]).any())
 
 
 def _place(part: Part) -> Place:
