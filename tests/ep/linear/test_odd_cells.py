@@ -1,5 +1,7 @@
 """Cells and labels of a table that change what a formula says: each is named."""
 
+import re
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -126,3 +128,42 @@ def test_a_column_of_text_and_numbers_is_named():
 def test_half_a_formula_says_what_is_missing(formula, hint):
     with pytest.raises(InputError, match=hint):
         mm.fit(formula, table())
+
+
+@pytest.mark.parametrize("column", ["points", "hours (all)", "land", "sure"])
+@pytest.mark.parametrize("backend", ["numpy_nullable", "pyarrow"])
+def test_a_missing_cell_of_a_nullable_column_is_like_any_other(column, backend):
+    """NA was a TypeError, even with missing="drop"."""
+    if backend == "pyarrow":
+        pytest.importorskip("pyarrow")
+    frame = table().assign(land=np.resize(["a", "b", "c"], 120), sure=np.resize([True, False, False, True], 120))
+    formula = "points ~ `hours (all)` + sure + (1 | land)"
+    nullable = frame.convert_dtypes(dtype_backend=backend)
+    nullable.loc[3, column] = pd.NA
+    with pytest.raises(InputError, match=rf"missing values in '{re.escape(column)}' \(1\)"):
+        mm.fit(formula, nullable)
+    found = mm.fit(formula, nullable, missing="drop")
+    assert found.left_out == 1
+    np.testing.assert_allclose(found.mean, mm.fit(formula, frame.drop(index=3)).mean, rtol=1e-9)
+
+
+def test_numbers_are_no_groups_where_those_of_the_fit_are_text():
+    """They counted as new groups without a word; text for numbers was refused."""
+    frame = table().assign(land=[str(k % 10) for k in range(120)])
+    found = mm.fit("points ~ 1 + (1 | land)", frame)
+    for new in ([1, 2], [1.0, 2.0], [91, 92]):
+        with pytest.raises(ColumnError, match=rf"'land' are {new[0]:g} here, and '[01]' in the data of the fit: give"):
+            found.predict({"land": new})
+    assert len(found.predict({"land": "1"})) == 1  # a dictionary of single values is one row
+    with pytest.raises(InputError, match="no rows; expected at least one"):
+        found.predict({"land": []})
+
+
+def test_columns_that_share_a_name_with_a_constant_or_a_parameter_are_refused():
+    """A column called Intercept vanished, and one called sigma was printed twice."""
+    frame = table().rename(columns={"hours (all)": "Intercept"}).assign(sigma=table()["hours (all)"])
+    with pytest.raises(ColumnError, match="a column of this name: rename"):
+        mm.fit("points ~ Intercept", frame)
+    with pytest.raises(ColumnError, match="'sigma' has the name of a parameter of gaussian responses: rename"):
+        mm.fit("points ~ sigma", frame)
+    assert mm.fit("passed ~ sigma", frame, family="bernoulli").to_frame().index.tolist() == ["Intercept", "sigma"]

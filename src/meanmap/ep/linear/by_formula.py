@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from meanmap.core.arrays import check_finite
-from meanmap.core.errors import ParameterError
+from meanmap.core.errors import ColumnError, ParameterError
 from meanmap.core.language import a_type
 from meanmap.core.report import Report
 from meanmap.core.synonyms import own_words
@@ -174,6 +174,11 @@ def fit(
     predictor = scaled.predictor(read.rows)
     if not predictor.blocks:
         raise ParameterError(f"formula {formula!r} has no effects; expected at least an intercept: 'y ~ 1'.")
+    both = [name for name in read.names if name in law.parameters]
+    if both:
+        raise ColumnError(
+            f"the effect {both[0]!r} has the name of a parameter of {family} responses: rename the column."
+        )
     components = scaled.components(read, law.parameters, priors or {})
     problem = Problem(predictor, components, law, observed)
     begin = np.zeros(components.size)

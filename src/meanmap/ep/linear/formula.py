@@ -12,6 +12,7 @@ from meanmap.core.held import holds_floats
 from meanmap.core.language import a_type
 from meanmap.core.protocols import handed_over
 from meanmap.core.tables.selection import selection_notes
+from meanmap.core.tables.table import Table
 from meanmap.core.types import Data
 from meanmap.ep.linear.brackets import read_brackets
 from meanmap.ep.linear.frames import as_frame, formulae, holds_truths, unused_levels
@@ -85,6 +86,11 @@ class Formula:
         if model.response is None:
             raise ParameterError(f"formula {text!r} has no response; expected one, such as 'y ~ x + (1 | group)'.")
         model.group_terms = []
+        if re.search(r"\bIntercept\b", text) and "Intercept" in Table.names_in(handed_over(data), "data"):
+            raise ColumnError(
+                f"formula {text!r} has Intercept, which means the constant, and data has a column of this name: rename "
+                "the column."
+            )
         grouped = self._names_of(self.terms)
         response = set(model.response.var_names) - {""}
         asked = sorted({*self._names_of(model.common_terms), *grouped} - {""})
@@ -261,10 +267,12 @@ def _check_once(text: str, names: list[str]) -> None:
 
 
 def _check_type(name: str, rows: list[Any], known: tuple[Any, ...]) -> None:
-    """Refuse groups that look like known ones but have another type, and would silently count as new."""
-    written = {_written(level): level for level in known}
-    for row in rows:
-        like = written.get(_written(row), row)
+    """Refuse groups that look like known ones but have another type, or are numbers where all known ones are text, and
+    would silently count as new.
+    """
+    written, texts = {_written(level): level for level in known}, all(isinstance(level, str) for level in known)
+    for row in map(_as_typed, dict.fromkeys(rows)):
+        like = written.get(_written(row), row if isinstance(row, str | tuple) or not texts else known[0])
         if like != row:
             raise ColumnError(
                 f"the groups {name!r} are {row!r} here, and {like!r} in the data of the fit: give them the same type."

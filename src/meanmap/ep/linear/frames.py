@@ -13,6 +13,7 @@ from meanmap.core.arrays import is_categorical, refuse_name
 from meanmap.core.containers import refuse_unread
 from meanmap.core.errors import ColumnError, InputError, NonFiniteError
 from meanmap.core.extras import optional
+from meanmap.core.foreign import is_missing
 from meanmap.core.held import counts_as_numbers, holds_floats, holds_labels, holds_times
 from meanmap.core.language import a_type
 from meanmap.core.meant import no_column
@@ -41,11 +42,13 @@ def as_frame(
     """These columns as a pandas frame without incomplete rows, which rows are left, and which cells were missing.
 
     Names that are `spared` may be no columns.
-    `missing` is "refuse" for callers that have no such argument.
+    `missing` is "refuse" for new rows, of which a dictionary of single values is one.
     """
     if missing != "refuse":
         one_of(missing, "missing", MISSING)
     data = handed_over(data)
+    if missing == "refuse" and isinstance(data, dict) and data and all(np.ndim(value) == 0 for value in data.values()):
+        data = {name: [value] for name, value in data.items()}
     refuse_unread(data, argument)
     refuse_name(data, argument)
     if not Table.looks_like_one(data):
@@ -73,7 +76,7 @@ def as_frame(
         raise incomplete(argument, counts, "pass missing='drop'" if missing == "raise" else "leave out these rows")
     kept = np.flatnonzero(~gaps.any(axis=1))
     if not len(kept):
-        raise InputError(f"{argument} has no rows that are complete.")
+        raise InputError(f"{argument} has no rows{' that are complete' * bool(length)}; expected at least one.")
     frame = frame.iloc[kept].reset_index(drop=True)
     for name in names:
         values = frame[name].to_numpy()
@@ -111,7 +114,9 @@ def _column(values: Any, pandas: ModuleType) -> Any:
 
 
 def _listed(values: Any) -> list[Any]:
-    return values.to_list() if hasattr(values, "to_list") else list(np.asarray(values))
+    """The values, with None for whatever stands for a missing one."""
+    read = values.to_list() if hasattr(values, "to_list") else list(np.asarray(values))
+    return [None if is_missing(value) else value for value in read]
 
 
 def _kind(values: Any) -> str:
@@ -146,7 +151,7 @@ def holds_truths(values: Any) -> bool:
     if _kind(values):
         return False
     read = _listed(values)
-    known = [each for each in read if isinstance(each, bool | np.bool_) or (each is not None and each == each)]
+    known = [each for each in read if each is not None]
     return bool(known) and all(isinstance(each, bool | np.bool_) for each in known)
 
 
