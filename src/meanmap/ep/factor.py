@@ -183,6 +183,8 @@ class Factor(eqx.Module):
     approximate: ClassVar[bool] = False
     powered: ClassVar[bool] = False
     asks_oracle: ClassVar[bool] = False
+    # This many of the last arguments are outputs.
+    outputs: ClassVar[int] = 0
     whole: ClassVar[tuple[int, ...]] = ()
 
     @property
@@ -209,6 +211,26 @@ class Factor(eqx.Module):
         key : JAX key
             Randomness, the same in every sweep.
         """
+
+    @property
+    def has_density(self) -> bool:
+        """Whether `weigh` evaluates it at numbers."""
+        return False
+
+    def weigh(self, values: dict[int, jax.Array], incoming: tuple[Any, ...], power: Array, key: Array) -> tuple:
+        """The log factor at points, for one member: values along the first axis for each unknown, by position.
+
+        Returns
+        -------
+        log_factor : array (points,)
+        outputs : dict
+            For each position that is an output, the points it takes as nodes.
+        undefined : array (points,) of bool
+            Where a function of the user returned no number: the factor is zero there. Of a log density this is NaN, of
+            an output ±∞ too. A log density of ∞, and an output outside of its range, are NaN in `log_factor`: no
+            answer.
+        """
+        raise NotImplementedError
 
     def in_parts(self, number: int) -> "Factor":
         """A factor that answers for this many equal parts of its plate by themselves, each on a device of its own."""

@@ -44,8 +44,11 @@ class BlackBoxFactor(Factor):
 
     approximate: ClassVar[bool] = True
     asks_oracle: ClassVar[bool] = True
-    # This many of the last arguments are outputs.
-    outputs: ClassVar[int] = 0
+
+    @property
+    def has_density(self) -> bool:
+        """Of a function that JAX traces, and that returns the same each time."""
+        return not (self.host or self.random)
 
     @property
     def function(self) -> Callable[..., Any]:
@@ -65,20 +68,6 @@ class BlackBoxFactor(Factor):
     def inputs(self, incoming: Any) -> tuple[int, ...]:
         """The positions of the arguments that are integrated over."""
         return tuple(at for at, value in enumerate(incoming) if isinstance(value, Family | Variable))
-
-    @abstractmethod
-    def weigh(self, values: dict[int, jax.Array], incoming: tuple[Any, ...], power: Array, key: Array) -> tuple:
-        """The log factor at points, for one member: values along the first axis for each position of `inputs`.
-
-        Returns
-        -------
-        log_factor : array (points,)
-        outputs : dict
-            For each position that is an output, the points it takes as nodes.
-        undefined : array (points,) of bool
-            Where the function returned no number: the factor is zero there. Of a log density this is NaN, of an output
-            ±∞ too. A log density of ∞, and an output outside of its range, are NaN in `log_factor`: no answer.
-        """
 
     @abstractmethod
     def judge(self, found: jax.Array, incoming: tuple[Any, ...], power: Array) -> tuple:

@@ -89,6 +89,21 @@ class Interval(Factor):
             raise ParameterError(f"noise of {label} is {noise:g}; expected a standard deviation, 0 or more.")
         self.arguments, self.name, self.noise = (z, *ends), label, noise
 
+    @property
+    def has_density(self) -> bool:
+        """It is one of numbers."""
+        return True
+
+    def weigh(self, values: dict[int, jax.Array], incoming: tuple[Any, ...], power: Array, key: Array) -> tuple:
+        """The log of the probability to its power."""
+        del key
+        read: list[Any] = [values.get(at, given) for at, given in enumerate(incoming)]
+        z, low, high = read
+        scale = jnp.where(self.noise > 0, self.noise, 1.0)
+        within = jnp.where((z > low) & (z < high), 0.0, -jnp.inf)
+        found = power * jnp.where(self.noise > 0, log_difference((low - z) / scale, (high - z) / scale), within)
+        return jnp.where(jnp.isnan(found), -jnp.inf, found), {}, jnp.zeros(found.shape, bool)
+
     def answer(self, incoming: tuple[Any, ...], power: Array, key: jax.Array) -> Answer:
         """By the first two derivatives of the log normaliser."""
         del power, key

@@ -8,7 +8,6 @@ import numpy as np
 from meanmap.core.language import with_and
 from meanmap.core.report import Report
 from meanmap.core.rng import Rng
-from meanmap.ep.factors.blackbox import BlackBoxFactor
 from meanmap.ep.graph import FactorGraph
 from meanmap.ep.inference.few_numbers import FewNumbers
 from meanmap.ep.inference.posterior import Posterior
@@ -64,7 +63,9 @@ def _report(
 ) -> Report:
     """Which way was taken, and how accurate it is."""
     names = [
-        f.name for f in model.factors if isinstance(f, BlackBoxFactor) and sum(not a.known for a in f.arguments) > 1
+        factor.name
+        for factor in model.factors
+        if factor.has_density and not factor.constant and sum(not a.known for a in factor.arguments) > 1
     ]
     together = with_and([repr(name) for name in few.priors])
     way = (
@@ -72,10 +73,8 @@ def _report(
         f"rows of {with_and(names)}"
     )
     measures = {"draws: effective number": found.worth}
-    for at, name in enumerate(few.priors):
-        for what, errors in zip(("mean", "standard deviation"), found.errors, strict=True):
-            label = f"{name}: standard error of its {what} by sampling, in standard deviations"
-            measures[label] = float(errors[at] / found.sd[at])
+    largest = max(float((errors / found.sd).max()) for errors in found.errors)
+    measures["largest standard error of a mean or standard deviation, in standard deviations"] = largest
     measures["log evidence: standard error by sampling"] = found.evidence_error
     covariance = np.cov(found.values.T, aweights=found.shares)
     for (i, one), (j, other) in combinations(enumerate(joint), 2):

@@ -1,6 +1,7 @@
 """Models of a few unknown numbers that functions join: the prior and the likelihood at draws of these."""
 
 from dataclasses import dataclass
+from functools import partial
 from itertools import product
 from typing import Any
 
@@ -36,6 +37,10 @@ class _Function(eqx.Module):
 
     Attributes
     ----------
+    output : str or None
+        The name of what it gives.
+    seen : dict
+        By position of an argument that another function gives, its name, and for each row the member.
     columns : dict
         By position of an argument the number that it is.
     labels : dict
@@ -47,6 +52,8 @@ class _Function(eqx.Module):
     real: Any
     columns: dict[int, int]
     labels: dict[int, tuple[Any, int | None]]
+    seen: dict[int, tuple[str, Any]]
+    output: str | None
 
 
 @dataclass(frozen=True)
@@ -62,8 +69,9 @@ class FewNumbers:
     told : tuple
         What other factors say about each, as a message.
     functions : tuple
+        Those that give what others see are first.
     names : tuple
-        For each function, the names of its labels by position, and of its output, if it has one.
+        For each function, the names of its labels by position.
     constant : number
         What the messages leave out of the log density.
     """
@@ -72,7 +80,7 @@ class FewNumbers:
     priors: dict[str, Any]
     told: tuple[Any, ...]
     functions: tuple[_Function, ...]
-    names: tuple[tuple[dict[int, str], str | None], ...]
+    names: tuple[dict[int, str], ...]
     plates: tuple[int | None, ...]
     constant: float
 
@@ -82,42 +90,51 @@ class FewNumbers:
         the numbers meet in fewer rows than this.
         """
         functions = [factor for factor in factors if isinstance(factor, BlackBoxFactor)]
-        outputs = {factor.arguments[-1].name for factor in functions if factor.outputs}
+        makers = [factor for factor in functions if factor.outputs]
+        outputs = {factor.arguments[-1].name for factor in makers}
         inner = outputs | {name for name, variable in variables.items() if variable.family is Bernoulli}
         drawn = [name for name in variables if name not in inner]
         if not functions or not 0 < len(drawn) <= _NUMBERS or not all(_is_number(variables[name]) for name in drawn):
             return None
-        if sum(factor.plate or 1 for factor in functions) > _MEMBERS:
-            return None
         for name in inner:
-            users = [each for each in functions if name in _unknown(each)]
+            users = [each for each in (makers if name in outputs else functions) if name in _unknown(each)]
             if len(users) != 1 or (name in outputs and variables[name].prior is not None):
                 return None
-        links, said = {}, []
+        links, said, places = {}, [], []
         for at, factor in enumerate(factors):
-            if isinstance(factor, BlackBoxFactor):
-                continue
             names = _unknown(factor)
-            if any(isinstance(argument, Selection) for argument in factor.arguments) or factor.whole:
+            if factor.whole:
                 return None
             if isinstance(factor, Outcome) and len(names) == 2 and names[0] in drawn and names[1] not in links:
                 links[names[1]] = drawn.index(names[0])
             elif factor.constant and len(names) == 1:
                 said.append(at)
+            elif factor.has_density:
+                places.append(at)
             else:
                 return None
-        if sum(each.plate or 1 for each in functions if len(_joined(each, drawn, links)) > 1) < meetings:
+        if sum(factors[at].plate or 1 for at in places) > _MEMBERS:
+            return None
+        alike = {name: {at} for at, name in enumerate(drawn)} | {name: {at} for name, at in links.items()}
+        alike |= {each.arguments[-1].name: _joined(each, alike) for each in makers}
+        joining = [
+            f for f in map(factors.__getitem__, places) if isinstance(f, BlackBoxFactor) or outputs & set(_unknown(f))
+        ]
+        if sum(each.plate or 1 for each in joining if len(_joined(each, alike)) > 1) < meetings:
             return None
         factors = tuple(as_now(each) if isinstance(each, BlackBoxFactor) else each for each in factors)
-        if any(getattr(each, "host", False) or getattr(each, "random", False) for each in factors):
+        if not all(factors[at].has_density for at in places):
             return None
         plan, told, constant = prepare(variables, factors), {name: [] for name in variables}, 0.0
         for at in said:
             message, left = _said(plan, factors[at], at)
-            told[_unknown(factors[at])[0]].append(message)
+            argument = next(each for each in factors[at].arguments if not each.known)
+            if isinstance(argument, Selection):
+                message = jax.tree.map(partial(_added, argument), message)
+            told[argument.name].append(message)
             constant += left
-        places = [at for at, factor in enumerate(factors) if isinstance(factor, BlackBoxFactor)]
-        read = [_function(plan, factors, at, drawn, told, links) for at in places]
+        places.sort(key=lambda at: not factors[at].outputs)
+        read = [_function(plan, factors[at], at, drawn, told, links, outputs) for at in places]
         found = tuple(filter(None, read))
         if len(found) < len(read):
             return None
@@ -126,11 +143,8 @@ class FewNumbers:
             {name: variables[name].prior for name in drawn},
             tuple(_together(told[name], variables[name].flat(())) for name in drawn),
             tuple(each for each, _ in found),
-            tuple(
-                (names, each.arguments[-1].name if each.outputs else None)
-                for (_, names), each in zip(found, functions, strict=True)
-            ),
-            tuple(each.plate for each in functions),
+            tuple(names for _, names in found),
+            tuple(factors[at].plate for at in places),
             constant,
         )
 
@@ -154,13 +168,13 @@ class FewNumbers:
     def inside(self, coordinates: np.ndarray) -> dict[str, Any]:
         """Beliefs about labels and outputs, by draws from the posterior."""
         found = {}
-        for function, (labels, output), plate in zip(self.functions, self.names, self.plates, strict=True):
-            if labels or output is not None:
+        for function, labels, plate in zip(self.functions, self.names, self.plates, strict=True):
+            if labels or function.output is not None:
                 with jax.enable_x64(True):
                     laws, out = _inside(tuple(self.priors.values()), function, jnp.asarray(coordinates))
                 found |= {labels[at]: unpadded(_alone(law, plate), plate) for at, law in laws.items()}
-                if output is not None:
-                    found[output] = unpadded(_alone(out, plate), plate)
+                if function.output is not None:
+                    found[function.output] = unpadded(_alone(out, plate), plate)
         return found
 
 
@@ -174,10 +188,16 @@ def _unknown(factor: Any) -> list[str]:
     return [argument.name for argument in factor.arguments if not argument.known]
 
 
-def _joined(function: Any, drawn: list[str], links: dict[str, int]) -> set[int]:
-    """Which numbers meet in a function, or in its labels."""
-    names = _unknown(function)
-    return {drawn.index(name) for name in names if name in drawn} | {links[name] for name in names if name in links}
+def _added(argument: Selection, leaf: Any) -> np.ndarray:
+    """What rows say about members of a plate, added up."""
+    total = np.zeros((*argument.variable.shape, *np.shape(leaf)[1:]))
+    np.add.at(total, argument.index, leaf)
+    return total
+
+
+def _joined(function: Any, alike: dict[str, set[int]]) -> set[int]:
+    """Which numbers meet in a function, or in its labels and in what other functions give to it."""
+    return set().union(*(alike.get(name, set()) for name in _unknown(function)))
 
 
 def _is_number(variable: Variable) -> bool:
@@ -214,16 +234,16 @@ def _together(messages: list[Any], flat: Any) -> Any:
 
 def _function(
     plan: Plan,
-    factors: tuple[Factor, ...],
+    factor: Factor,
     at: int,
     drawn: list[str],
     told: dict[str, list[Any]],
     links: dict[str, int],
+    outputs: set[str],
 ) -> tuple[_Function, dict[int, str]] | None:
     """A function with its incoming messages, and the names of its labels; None if an unknown is of another kind."""
-    factor: Any = factors[at]
     shape = plan.shapes[at] or (1,)
-    columns, labels, names, incoming = {}, {}, {}, []
+    columns, labels, names, incoming, seen = {}, {}, {}, [], {}
     for position, (argument, port) in enumerate(zip(factor.arguments, plan.factors[at].arguments, strict=True)):
         last = factor.outputs and position == len(factor.arguments) - 1
         if argument.known:
@@ -234,6 +254,13 @@ def _function(
             incoming.append(np.zeros(shape))
             continue
         own = argument.variable
+        if argument.name in outputs and not last:
+            index = argument.index if isinstance(argument, Selection) else np.arange(own.plate or 1)
+            if own.plate is not None and len(index) != (factor.plate or 1):
+                return None
+            seen[position] = argument.name, np.resize(index, shape)
+            incoming.append(np.zeros(shape))
+            continue
         if isinstance(argument, Selection) or own.plate != factor.plate:
             return None
         message = own.flat(shape)
@@ -254,36 +281,45 @@ def _function(
             weights = weights + np.stack([-np.logaddexp(0, logit), -np.logaddexp(0, -logit)], 1)
         labels[position], names[position] = (weights, links.get(own.name)), own.name
         incoming.append(np.zeros(shape))
-    if len(labels) > LABELS or not columns:
+    if len(labels) > LABELS or bool(labels and seen) or not (columns or seen):
         return None
     bare = replaced(plan.factors[at], arguments=(), name="", oracle=None, own=None)
     members = np.asarray(fetched(real(shape, plan.sizes[at])))
-    return _Function(bare, tuple(incoming), members, columns, labels), names
+    output = factor.arguments[-1].name if factor.outputs else None
+    return _Function(bare, tuple(incoming), members, columns, labels, seen, output), names
 
 
 def _nodes(priors: tuple[Any, ...], coordinates: Any) -> list[Nodes]:
     return [to_nodes(type(prior), coordinates[:, at], jnp.zeros(())) for at, prior in enumerate(priors)]
 
 
-def _weighed(function: _Function, nodes: list[Nodes]) -> tuple[Any, Any, Any]:
-    """For each choice of labels the log factor of members at draws; what outputs take, and what is undefined."""
+def _weighed(function: _Function, nodes: list[Nodes], given: dict[str, Any]) -> tuple[Any, Any, Any]:
+    """For each choice of labels the log factor of members at draws; what outputs take, and what is undefined.
+
+    `given` is by name what other functions give, of their members at draws.
+    """
     size, parts, undefined, images = function.real.shape[0], {}, False, None
     numbers = {position: nodes[column].x for position, column in function.columns.items()}
     count = len(nodes[0].x)
     incoming = spread(function.incoming, size)
+    seen = {position: given[name][index] for position, (name, index) in function.seen.items()}
     for chosen in product((0, 1), repeat=len(function.labels)):
         told = {at: jnp.full(count, float(value)) for at, value in zip(function.labels, chosen, strict=True)}
 
-        def one(came: tuple[Any, ...], told: dict[int, Any] = told) -> Any:
-            return function.factor.weigh(numbers | told, came, jnp.asarray(1.0), jax.random.key(0))
+        def one(came: tuple[Any, ...], own: dict[int, Any], told: dict[int, Any] = told) -> Any:
+            return function.factor.weigh(numbers | told | own, came, jnp.asarray(1.0), jax.random.key(0))
 
-        found, outputs, bad = jax.vmap(one)(incoming)
+        found, outputs, bad = jax.vmap(one)(incoming, seen)
         for value, (weights, column) in zip(chosen, function.labels.values(), strict=True):
             found = found + weights[:, value, None]
             if column is not None:
                 found = found - jax.nn.softplus(-nodes[column].coordinate if value else nodes[column].coordinate)
         parts[chosen], undefined = found, undefined | bad
         images = next(iter(outputs.values()), None)
+        if images is not None:
+            # A flat message says nothing about the largest numbers either.
+            flat = jnp.stack([leaf == 0 for leaf in jax.tree.leaves(incoming[-1])]).all(0)[:, None]
+            parts[chosen] = jnp.where(flat & jnp.isnan(found) & jnp.isfinite(images.x), 0.0, found)
     return parts, images, undefined
 
 
@@ -296,8 +332,11 @@ def _logs(priors: tuple[Any, ...], told: tuple[Any, ...], functions: tuple[_Func
         for prior, message, own in zip(priors, told, nodes, strict=True):
             before += log_message(prior, own) + own.log_weight - prior._log_normaliser()
             total += log_message(message, own)
+        given = {}
         for function in functions:
-            parts, _, bad = _weighed(function, nodes)
+            parts, images, bad = _weighed(function, nodes, given)
+            if images is not None:
+                given[function.output] = images.x
             found = jax.nn.logsumexp(jnp.stack(list(parts.values())), 0) if len(parts) > 1 else parts[()]
             total += jnp.where(function.real[:, None], found, 0.0).sum(0)
             undefined |= (function.real[:, None] & bad).any(0)
@@ -308,10 +347,9 @@ def _logs(priors: tuple[Any, ...], told: tuple[Any, ...], functions: tuple[_Func
 
 @compiled_values
 def _inside(priors: tuple[Any, ...], function: _Function, coordinates: Array) -> Any:
-    parts, images, _ = _weighed(function, _nodes(priors, coordinates))
+    parts, images, _ = _weighed(function, _nodes(priors, coordinates), {})
     laws = {}
-    stacked = jnp.stack(list(parts.values()))
-    share = jax.nn.softmax(stacked, 0)
+    share: Any = jax.nn.softmax(jnp.stack(list(parts.values())), 0) if function.labels else None
     for at, position in enumerate(function.labels):
         second = share[np.array([chosen[at] for chosen in parts], bool)].sum(0).mean(1)
         laws[position] = Bernoulli.from_natural(jnp.log(second) - jnp.log1p(-second))
@@ -319,5 +357,6 @@ def _inside(priors: tuple[Any, ...], function: _Function, coordinates: Array) ->
     if images is not None:
         kind = type(function.incoming[-1])
         turned = Nodes(images.coordinate.T, images.x.T, jnp.zeros(()))
-        out = project(kind, turned, jnp.zeros(turned.x.shape))
+        # Behind a barrier, as the compiler takes seconds to reduce so many zeros.
+        out = project(kind, turned, jax.lax.optimization_barrier(jnp.zeros(turned.x.shape)))
     return laws, out

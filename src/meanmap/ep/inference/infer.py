@@ -135,8 +135,9 @@ def infer(
     would be too narrow. Draws are moved from the priors to the posterior; further draws near these get exact weights,
     until standard errors of means and standard deviations are below a hundredth of a standard deviation. Beliefs have
     the mean and standard deviation of these draws, and there are no messages. `mm.io.posterior_draws` gives joint
-    draws; a note gives quantiles where they differ from those of a belief. The report has the standard errors and the
-    correlations. Labels of rows, observed outputs of functions, and factors of one number may be part of the model.
+    draws; a note gives quantiles where they differ from those of a belief. The report has the largest standard error
+    and the correlations. Labels of rows, and factors of one number, may be part of the model, and so may outputs of
+    functions that other factors observe, such as `Gaussian` with an unknown precision or `Student`.
     With more than 5000 rows, with a density of ∞, and if `messages`, `damping`, `power`, `improper`, `schedule`,
     `start_from` or `mesh` are given, messages are computed instead.
 
