@@ -27,3 +27,15 @@ def test_pages_of_graphs_of_three_nodes_and_more(tmp_path):
         path = tmp_path / "graph.html"
         graph.page(path)
         assert all(f'"{name}"' in path.read_text(encoding="utf-8") for name in table)
+
+
+def test_pages_of_networks_with_dates_and_durations(tmp_path):
+    """The evidence that a slider moves was in seconds, which is no date: an error in place of a page."""
+    x = np.random.default_rng(0).normal(size=200)
+    days = np.round(30 * x + 100).astype("timedelta64[D]")
+    data = {"x": x, "y": x + 1, "day": np.datetime64("2024-01-01") + days, "wait": days}
+    arrows = [("x", "y"), ("x", "day"), ("x", "wait")]
+    for model in (mm.BayesianNetwork(arrows), mm.bp.DependencyNetwork(), mm.KernelGraph(arrows)):
+        path = tmp_path / f"{type(model).__name__}.html"
+        model.fit(data).page(path)
+        assert "Move the evidence" in path.read_text()

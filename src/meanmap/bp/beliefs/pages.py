@@ -1,6 +1,6 @@
 """Pages of beliefs: densities with means and intervals, probabilities of labels, and evidence to be moved."""
 
-from collections.abc import Hashable, Mapping
+from collections.abc import Collection, Hashable, Mapping
 from typing import Any
 
 import numpy as np
@@ -84,8 +84,13 @@ class QueriedPage(Paged):
     def _variables_of_page(self) -> Any:
         return self.graph.names
 
+    def _times_of_page(self) -> Collection[Any]:
+        """Times and durations, whose beliefs are in seconds: evidence about them is not moved."""
+        return ()
+
     def _as_page(self, brief: bool = False) -> Page:
         drawn, names = self._picture(), self._variables_of_page()
+        names = [name for name in names if name not in self._times_of_page()]
         if brief:
             return Page(f"{type(self).__name__}", "", drawn.sections[:1])
         chart = query_chart(self._answers_of_page, names) if len(names) <= MOST_NODES else None

@@ -149,6 +149,9 @@ class CodedModel(QueriedPage, RowModel):
     def _answers_of_page(self, evidence: Mapping[Any, Any], targets: Any = None) -> Any:
         return self.query(evidence, targets, rng=0)
 
+    def _times_of_page(self) -> Collection[Any]:
+        return [name for name, each in self.table.columns.items() if each.column.kind in ("time", "duration")]
+
     def _known(self, columns: Mapping[Any, Any], argument: str, single: bool, notes: tuple[str, ...]) -> CodedRows:
         """Columns of evidence as numbers; labels that were never seen are refused."""
         unmarked = columns_without_marks(columns, argument, self.table.marks)

@@ -1,6 +1,6 @@
 """A learned graphical model: evidence in, beliefs out."""
 
-from collections.abc import Hashable, Iterable, Iterator, Mapping
+from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from functools import cached_property
 from typing import Any
@@ -107,6 +107,9 @@ class FittedKernelGraph(QueriedPage, ManyRows):
     def pair_counts(self) -> list[int]:
         """The number of pairs of each edge."""
         return [len(pair) for pair in self.samples.pairs]
+
+    def _times_of_page(self) -> Collection[Any]:
+        return [name for name, node in zip(self.graph.names, self.samples.nodes, strict=True) if node.timed]
 
     @one_blas_thread()
     @own_words
