@@ -6,6 +6,7 @@ import pytest
 from scipy import special, stats
 
 from meanmap import ep
+from meanmap.ep.inference.tempered import by_draws
 from tests.ep.inference.few import added, on_a_grid
 from tests.ep.inference.test_drawn import check
 
@@ -140,3 +141,27 @@ def test_outputs_of_two_functions_meet_in_one_factor():
     axes = [np.linspace(0, 2, 70), np.linspace(-1.5, 0.5, 70), np.linspace(0, 1.1, 70)]
     check(post, "abc", *on_a_grid(axes, exact))
     assert "line" in post.report.choices["beliefs: by"]
+
+
+def test_numbers_that_meet_in_rows_of_a_function_on_the_host_have_a_note():
+    model = on_host()
+    assert (
+        "'a' and 'b' have separate beliefs and meet in all rows of f" in by_draws(model.variables, model.factors, {})[0]
+    )
+
+
+@pytest.mark.slow
+def test_the_note_on_a_function_on_the_host_is_part_of_the_report():
+    report = ep.infer(on_host(), rng=0).report
+    assert report.status != "converged"
+    assert any("meet in all rows of f" in note or "'a' and 'b' have separate" in note for note in report.notes)
+
+
+def on_host():
+    s = np.linspace(0.2, 3, 3)
+    a, b = (ep.Variable(name, ep.Normal(1.0, 0.04)) for name in "ab")
+
+    def log_row(a, b, s):
+        return -20 * (np.asarray(a) + np.asarray(b) * s - 2) ** 2
+
+    return ep.FactorGraph(ep.Density(log_row, a, b, s, vectorised=True, name="f"))

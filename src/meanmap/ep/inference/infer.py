@@ -139,7 +139,8 @@ def infer(
     and the correlations. Labels of rows, and factors of one number, may be part of the model, and so may outputs of
     functions that other factors observe, such as `Gaussian` with an unknown precision or `Student`.
     With more than 5000 rows, with a density of ∞, and if `messages`, `damping`, `power`, `improper`, `schedule`,
-    `start_from` or `mesh` are given, messages are computed instead.
+    `start_from` or `mesh` are given, messages are computed instead. So they are for functions that JAX does not trace,
+    and a note then says that standard deviations may be too small.
 
     With other factors, unknowns with normal priors that `Dot` and `Sum` join in loops share one joint belief: the run
     has one vector in their place, and `post.messages` are those of its factors. Beyond 1500 numbers, those that meet in

@@ -6,6 +6,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy.special import gammaln
 
+from meanmap.core.language import with_and
 from meanmap.ep.factor import Factor
 from meanmap.ep.inference.block import Beliefs
 from meanmap.ep.inference.few_numbers import FewNumbers
@@ -119,7 +120,7 @@ def by_draws(variables: dict[str, Variable], factors: tuple[Factor, ...], belief
     generator = np.random.default_rng(0)
     found = None if model is None else drawn(model, generator)
     if model is None or found is None:
-        return "", ""
+        return _on_host(factors), ""
     wide, share, listed = False, 0.0, []
     _, values = found.alike(generator)
     for name, x, mean, sd in zip(model.priors, values.T, found.mean, found.sd, strict=True):
@@ -138,6 +139,21 @@ def by_draws(variables: dict[str, Variable], factors: tuple[Factor, ...], belief
             f"For both, {said}. Priors that distinguish the components of a mixture leave a single mode"
         )
     return (said if wide else ""), ""
+
+
+def _on_host(factors: tuple[Factor, ...]) -> str:
+    """A note on a function that JAX does not trace and in whose rows several numbers meet; or empty."""
+    for factor in factors:
+        if getattr(factor, "host", False) and not getattr(factor, "random", False) and (factor.plate or 1) > 1:
+            inputs = factor.arguments[: len(factor.arguments) - factor.outputs]
+            names = [a.name for a in inputs if not a.known and a.plate is None and not a.variable.dimension]
+            if len(names) > 1:
+                return (
+                    f"{with_and([repr(name) for name in names])} have separate beliefs and meet in all rows of "
+                    f"{factor.name}: if the data correlate them, standard deviations are too small, by how much is not "
+                    "known. A function of jax.numpy, which JAX traces, is answered by draws from the joint posterior"
+                )
+    return ""
 
 
 def drawn(model: FewNumbers, generator: np.random.Generator) -> Drawn | None:
