@@ -35,7 +35,7 @@ def what_would_have_been(
     wanted = ancestors(heard, targets)
     became = dict(fixed)
     for name in order:
-        changed = [parent for parent in heard[name] if parent in became]
+        changed = [parent for parent in heard[name] if parent in became and not _stays(row, became, parent)]
         if not changed or name not in wanted:
             continue
         _refuse(graph, columns, name, changed[0])
@@ -54,6 +54,11 @@ def what_would_have_been(
     if missing is not None:
         raise InputError(f"row has no value of {missing!r}, which stays unchanged; query() gives its likely values.")
     return became
+
+
+def _stays(row: Mapping[Hashable, np.ndarray], became: Mapping[Hashable, np.ndarray], name: Hashable) -> bool:
+    """Whether a variable has the value that it had."""
+    return name in row and np.array_equal(row[name], became[name])
 
 
 def _refuse(graph: PDAG, columns: Mapping[Hashable, CodedColumn], name: Hashable, cause: Hashable) -> None:

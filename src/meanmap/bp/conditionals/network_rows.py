@@ -39,6 +39,9 @@ __all__ = ["NetworkRows"]
 DRAWS, LEAST_DRAWS, MOST_DRAWN = 4000, 1000, 60_000
 # If the effective number of draws given the evidence is below this, a note says so.
 FEW_DRAWS = 100
+# Then as many are drawn again, up to so often for all rows of a table, and those whose log weight is so far below the
+# largest one are dropped.
+AGAIN, NEGLIGIBLE = 15, 20.0
 # The kernel width of a belief is chosen from this many draws.
 ENOUGH = 500
 # Draws for each row of a table.
@@ -108,12 +111,13 @@ class NetworkRows(CodedModel):
             seen = [name for name in given if name not in fixed]
             free = [name for name in self._order if name not in given]
             hearing = [name for name in seen if not given.keys() >= set(parents[name])]
-            drawn, log_weights = self._drawn(max(n, DRAWS) if seen else n, free, hearing, given, parents, random)
+            size, again = max(n, DRAWS) if seen else n, AGAIN // asked.size
+            drawn, log_weights, total = self._drawn_again(size, again, free, hearing, given, parents, random)
             told = beyond_data(self.columns, self.conditionals, parents, given, (*free, *hearing))
             told += self._extrapolated((*free, *hearing), given, parents, drawn, log_weights, ROW_JUDGED)
             if seen:
                 weights = _normalised(log_weights)
-                told += _agreeing(weights)[1]
+                told += _agreeing(weights, total)[1]
                 chosen = random.choice(len(log_weights), n, p=weights)
                 drawn = {name: each[chosen] for name, each in drawn.items()}
             notes.append(told)
@@ -232,10 +236,11 @@ class NetworkRows(CodedModel):
             )
             return {name: (np.eye(self.columns[name].width), exact[name]) for name in names}, report
         n = int(np.clip(MOST_DRAWN // (len(order) + len(hearing) + 1), LEAST_DRAWS, draws))
-        drawn, log_weights = self._drawn(n, order, hearing, known, parents, Rng.of(rng).generator)
+        again, random = AGAIN if draws == DRAWS else 0, Rng.of(rng).generator
+        drawn, log_weights, n = self._drawn_again(n, again, order, hearing, known, parents, random)
         weights = _normalised(log_weights)
         beyond += self._extrapolated((*order, *hearing), known, parents, drawn, log_weights, judged)
-        count, few = _agreeing(weights)
+        count, few = _agreeing(weights, n)
         status = f"draws along the arrows, weighted by evidence: {count:.4g} of {n} have weight"
         report = Report(status, not few, n, notes=(*few, *beyond), measures={"draws that count": count, **rows})
         return {name: (drawn[name], weights) for name in names}, report
@@ -274,6 +279,27 @@ class NetworkRows(CodedModel):
             rows = joined([drawn[p] for p in parents[name]], n)
             log_weights += self.conditionals[name].log_chance(rows, drawn[name])
         return drawn, log_weights
+
+    def _drawn_again(
+        self,
+        n: int,
+        again: int,
+        order: Iterable[Hashable],
+        hearing: Collection[Hashable],
+        known: Mapping[Hashable, np.ndarray],
+        parents: Mapping[Hashable, Sequence[Hashable]],
+        random: np.random.Generator,
+    ) -> tuple[dict[Hashable, np.ndarray], np.ndarray, int]:
+        """Draws and log weights, more of them if few agree with the evidence, and how many were drawn in all."""
+        drawn, logs = self._drawn(n, order, hearing, known, parents, random)
+        total = n
+        while hearing and total <= again * n and np.isfinite(logs.max()) and _effective(logs) < FEW_DRAWS:
+            more, others = self._drawn(n, order, hearing, known, parents, random)
+            total, logs = total + n, np.concatenate([logs, others])
+            kept = logs > logs.max() - NEGLIGIBLE
+            drawn = {name: np.concatenate([each, more[name]])[kept] for name, each in drawn.items()}
+            logs = logs[kept]
+        return drawn, logs, total
 
     @cached_property
     def _order(self) -> list[Hashable]:
@@ -316,11 +342,20 @@ class NetworkRows(CodedModel):
         return NormalMixture(weights, column.in_unit(drawn), widths**2)
 
 
-def _agreeing(weights: np.ndarray) -> tuple[float, tuple[str, ...]]:
-    """The number of draws that weights amount to, and a note if these are few."""
+def _agreeing(weights: np.ndarray, n: int) -> tuple[float, tuple[str, ...]]:
+    """The number of draws that weights amount to, and a note if these are few of n."""
     count = float(1 / np.sum(weights**2))
-    note = f"{count:.3g} of {len(weights)} draws agree with the evidence: it is improbable."
+    note = (
+        f"{count:.3g} of {n} draws agree with the evidence, which is improbable: beliefs rest on these, and their "
+        "means and intervals are rough."
+    )
     return count, (note,) if count < FEW_DRAWS else ()
+
+
+def _effective(log_weights: np.ndarray) -> float:
+    """The number of draws that weights amount to."""
+    weights = _normalised(log_weights)
+    return float(1 / np.sum(weights**2))
 
 
 def _noted(reports: Mapping[int, Report], size: int) -> list[str]:
