@@ -208,7 +208,37 @@ def test_a_rare_event_is_seen_in_many_rows_of_labels_and_numbers(tmp_path):
     mm.save(plan, tmp_path / "plan")
     plan = mm.load(tmp_path / "plan")
     states = plan.state(x[5000:]).merge(plan.state(x[:5000])), plan.state(y)
-    assert plan.result(*states, n_permutations=199).statistic == result.statistic
+    again = plan.result(*states, n_permutations=199)
+    assert again.statistic == result.statistic
+    assert again.column_pvalues() == result.column_pvalues()
+
+
+def test_pvalues_of_columns_of_many_rows_are_corrected_for_their_number(tmp_path):
+    """They were refused above 20,000 rows. One column is constant, and one has a label that a single row has."""
+    x, y = users(np.random.default_rng(18), 24_000, 0.02)
+    x, y = (part.assign(still=1.0, odd="no") for part in (x, y))
+    x.iloc[3, -1] = "yes"
+    result = mm.two_sample_test(x, y, n_permutations=999, rng=0)
+    pvalues = result.column_pvalues()
+    assert {name for name, pvalue in pvalues.items() if pvalue <= 0.05} == {"revenue", "event"}
+    assert pvalues["still"] == pvalues["odd"] == 1
+    assert list(pvalues) == sorted(pvalues, key=pvalues.get)
+    assert "(of each column by itself; adjusted for 8 columns)" in str(result)
+    mm.save(result, tmp_path / "result")
+    assert mm.load(tmp_path / "result").column_pvalues() == pvalues
+    several = mm.k_sample_test([x, y[:6000], y[6000:]], n_permutations=199, rng=0).column_pvalues()
+    assert {name for name, pvalue in several.items() if pvalue <= 0.005} == {"revenue", "event"}
+
+
+@pytest.mark.slow
+def test_family_of_pvalues_of_columns_of_many_rows():
+    """No column of a table without any difference is named in more than one in twenty tables."""
+    named = 0
+    for t in range(400):
+        x, y = users(np.random.default_rng([19, t]), 4000)
+        result = mm.two_sample_test(x, y, statistic="features", null="spectral", n_permutations=199, rng=t)
+        named += min(result.alone.values()) <= 0.05
+    assert named <= scipy.stats.binom.ppf(0.995, 400, 0.05), named
 
 
 def test_a_label_that_changes_is_seen_in_many_rows():

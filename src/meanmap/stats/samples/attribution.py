@@ -13,7 +13,7 @@ from meanmap.kernels.gram import gram_matrix
 from meanmap.kernels.stationary import Laplace
 from meanmap.stats.designs.exchanges import Exchange
 from meanmap.stats.samples.exchanged import exchanged_forms
-from meanmap.stats.samples.scores import LEAST_SPREAD, ROUNDING, Scores, grouped_forms, soft_maximum
+from meanmap.stats.samples.scores import LEAST_SPREAD, Scores, grouped_forms, soft_maximum, stepped_down
 from meanmap.stats.samples.shuffling import Place, leaf_at, places_of_columns
 from meanmap.stats.samples.units import Forms
 from meanmap.stats.settings import check_draws
@@ -98,7 +98,7 @@ def _tested_columns(
         # Each of several samples is compared with all others; with two samples both comparisons are the same.
         each = range(len(sizes) if len(sizes) > 2 else 1)
         values = [_of_products(main[:, kept], scores.of_main[kept], labels == g, d) for g in each]
-        dependence = _named(scores, _stepped_down(np.max(values, axis=0)))
+        dependence = _named(scores, stepped_down(np.max(values, axis=0)))
     return Attributed(_named(scores, own), dependence)
 
 
@@ -130,7 +130,7 @@ def _of_ranks(scores: Scores, forms: Forms) -> np.ndarray:
     for j in track(range(len(scores.names)), "columns"):
         of_column = scores.columns == j
         own.append(soft_maximum(scores.matrix[:, of_column], np.log(scores.shares[of_column]), forms)[0])
-    return _stepped_down(np.stack(own, axis=1))
+    return stepped_down(np.stack(own, axis=1))
 
 
 def _exchanged(samples: np.ndarray, n_permutations: int, generator: np.random.Generator) -> np.ndarray:
@@ -144,16 +144,6 @@ def _carried_by(main: np.ndarray) -> np.ndarray:
     """
     squares = np.where(main.std(axis=0) > LEAST_SPREAD, main, 0.0) ** 2
     return squares.sum(axis=0) ** 2 / np.maximum((squares**2).sum(axis=0), np.finfo(float).tiny)
-
-
-def _stepped_down(values: np.ndarray) -> np.ndarray:
-    """Corrected p-values from columns of statistics, whose first row is that of the data."""
-    order = np.argsort(-values[0], kind="stable")
-    largest = np.maximum.accumulate(values[:, order[::-1]], axis=1)[:, ::-1]
-    shares = np.mean(largest >= values[0, order] - ROUNDING, axis=0)
-    found = np.empty(len(order))
-    found[order] = np.maximum.accumulate(shares)
-    return found
 
 
 def _of_products(main: np.ndarray, of_main: np.ndarray, z: np.ndarray, d: int) -> np.ndarray:

@@ -162,12 +162,13 @@ def gaussian_limit(
         norms.append(float(np.sqrt(np.sum(second[part, part] ** 2))))
     smaller = min(x.n, y.n)
     result, _ = fused(found, norms, np.sqrt(smaller * (smaller - 1.0)))
+    alone = {}
     if ranks is not None:
         part = slice(sum(sizes), None)
         squares = (differences[part] ** 2 / standardising(covariance, part)[:, None]).T
-        result = ranks.judged(result, squares, smaller)
+        result, alone = ranks.judged(result, squares, smaller), ranks.of_each(squares, smaller)
     law = Null("weighted chi-squares", result.values[1:], exact=False, rounding=result.rounding)
-    return Outcome(float(result.values[0]), law)
+    return Outcome(float(result.values[0]), law, alone=alone)
 
 
 def standardising(covariance: np.ndarray, part: slice) -> np.ndarray:

@@ -88,13 +88,14 @@ class KSamplePlan(SamplesPlan):
         return self._found(states, n_permutations).result(self.seed)
 
     def _found(self, states: Sequence[SampleState], n_draws: int) -> Found:
-        value, law = self._limit(self._moments(states), n_draws)
+        value, law, own = self._limit(self._moments(states), n_draws)
         sizes = tuple(state.n for state in states)
         method = f"{len(self.names)}-sample test, spread between mean embeddings{self.fused()}"
         told = (*self._told(states), *_doubts(self.names, sizes), *flat(law, value))
-        return Found(value, law, alone(self.kernels), method, sizes, told, KSampleResult)
+        more = {"columns": self.columns, "alone": own}
+        return Found(value, law, alone(self.kernels), method, sizes, told, KSampleResult, more)
 
-    def _limit(self, groups: list[Moments], n_draws: int) -> tuple[float, Null]:
+    def _limit(self, groups: list[Moments], n_draws: int) -> tuple[float, Null, dict[str, float]]:
         """The spread of the means of features, and draws of it from its Gaussian limit."""
         n, k = sum(group.n for group in groups), len(groups)
         within = np.sum([(group.n - 1) * group.covariance() for group in groups], axis=0) / (n - k)
@@ -116,13 +117,15 @@ class KSamplePlan(SamplesPlan):
             found.append(Permuted(squares - trace, SQUARED * trace))
             norms.append(float(np.sqrt(np.sum(second[part, part] ** 2))))
         result, _ = fused(found, norms, RATE)
+        own: dict[str, float] = {}
         if ranks is not None:
             part = slice(start, None)
             squares = np.vstack([np.sum(data[:, part] ** 2, axis=0), np.sum(draws[..., part] ** 2, axis=0)])
             smallest = min(group.n for group in groups)
-            result = ranks.judged(result, squares / standardising(within, part), smallest)
+            squares = squares / standardising(within, part)
+            result, own = ranks.judged(result, squares, smallest), ranks.of_each(squares, smallest)
         law = Null("weighted chi-squares", result.values[1:], exact=False, rounding=result.rounding)
-        return float(result.values[0]), law
+        return float(result.values[0]), law, own
 
 
 def _doubts(names: Sequence[str], sizes: tuple[int, ...]) -> tuple[str, ...]:

@@ -38,6 +38,7 @@ class ColumnsResult(TestResult):
     differences: Differences = field(default_factory=Differences, repr=False)
     widths: dict[str, int] = field(default_factory=dict, repr=False)
     design: Exchange | None = field(default=None, repr=False)
+    alone: Mapping[str, float] = field(default_factory=dict, repr=False)
 
     def to_save(self) -> "ColumnsResult":
         """The result without a design whose class is not one of this library, since no file can hold it."""
@@ -62,7 +63,8 @@ class ColumnsResult(TestResult):
         said += [("intervals", WEAK)] if several and self.pvalue > 0.05 and self.shows_some else []
         pvalues = ", ".join(f"{name} {pvalue:.3g}" for name, pvalue in self._printed_pvalues.items())
         every = ", all samples together" if len(self.sizes) > 2 else ""
-        what = "of each column and its dependence on others" if self.design is None else "of each column by itself"
+        both = self.design is None and self._keeps_points
+        what = "of each column and its dependence on others" if both else "of each column by itself"
         adjusted = f"({what}{every}; adjusted for {len(self.columns)} columns)"
         said += [("p-values", f"{pvalues} {adjusted}")] if pvalues else []
         return [*super().lines(), *said]
@@ -112,7 +114,7 @@ class ColumnsResult(TestResult):
     def _printed_pvalues(self) -> Mapping[str, float]:
         """The p-values of columns, if the test rejects."""
         several = 1 < len(self.columns) <= MOST_PRINTED and (self.null.kind != "exchanges" or self.design is not None)
-        if not self._keeps_points or self.pvalue > 0.05 or not several:
+        if not (self._keeps_points or self.alone) or self.pvalue > 0.05 or not several:
             return {}
         return self.column_pvalues(self.seed)
 
@@ -130,7 +132,8 @@ class ColumnsResult(TestResult):
         Differences that only appear in three or more columns together are not attributed to any column.
 
         With within=, clusters= or weights= only marginal distributions are tested, with the same permutations as in the
-        test.
+        test. With more than 20,000 rows, in memory or not, these p-values of marginal distributions come from the sums
+        and the draws of the test itself: `rng` and `n_permutations` have no effect.
 
         Parameters
         ----------
@@ -143,6 +146,8 @@ class ColumnsResult(TestResult):
 
     def attributed(self, rng: Seed, n_permutations: int = 999) -> Attributed:
         """P-values of columns: of their own distributions, and of their dependence on others."""
+        if self.alone and not self._keeps_points:
+            return Attributed({name: self.alone.get(name, 1.0) for name in self.columns}, {})
         domain, points = self._pooled()
         if not self.columns:
             raise KindError("these points are neither rows of numbers nor of a table: there are no columns to test.")
@@ -179,6 +184,8 @@ class KSampleResult(ColumnsResult):
         The number of coordinates of columns that have several, such as texts.
     points : points or None
         The points of all samples; None if there are more than 20,000 rows in all.
+    alone : dict
+        Then a p-value for each column by itself, corrected for the number of columns.
 
     Examples
     --------

@@ -20,7 +20,15 @@ from meanmap.features.base import Concatenated, Features
 from meanmap.kernels.base import Kernel, Sum
 from meanmap.stats.permutations import Permuted
 from meanmap.stats.samples.samples import Samples, columns_of
-from meanmap.stats.samples.scores import COMMON, MOST_LABELS, OF_NUMBERS, judged, raw_scores
+from meanmap.stats.samples.scores import (
+    COMMON,
+    MOST_LABELS,
+    OF_NUMBERS,
+    judged,
+    raw_scores,
+    soft_maximum,
+    stepped_down,
+)
 from meanmap.stats.samples.shuffling import Place, leaf_at, places_of_columns
 
 __all__ = ["RankFeatures", "with_columns", "without_columns"]
@@ -52,7 +60,8 @@ class RankFeatures(Features):
     there), `shares` (logarithms), `tails` (mean fourth powers of standardised scores), `numbers` (where columns of
     numbers lie), `labels` (where each column of labels lies, and how many of its labels have scores), `pairs` (means
     and standard deviations of normal scores, (2, d); pairs of these columns, (2, p); and half the correlation of each,
-    and the mean and standard deviation of what a row adds to it, (3, p)).
+    and the mean and standard deviation of what a row adds to it, (3, p)), `owners` (the column of each kept score;
+    empty for norms and pairs).
     """
 
     kernel: Kernel
@@ -66,6 +75,7 @@ class RankFeatures(Features):
     pairs: Any
     numbers: tuple[Part, ...] = eqx.field(static=True)
     labels: tuple[tuple[Part, int], ...] = eqx.field(static=True)
+    owners: tuple[str, ...] = eqx.field(static=True)
 
     @classmethod
     def of(
@@ -74,7 +84,8 @@ class RankFeatures(Features):
         """The features from a sample of rows; None if there are fewer than two columns, or too many."""
         if not names and in_columns(sample):
             names = [str(j) for j in range(sample.shape[1])]
-        places = [each[0] for each in places_of_columns(kernel.domain, sample, names, widths).values()]
+        named = places_of_columns(kernel.domain, sample, names, widths)
+        places = [each[0] for each in named.values()]
         numbers, labels = tuple(_of_numbers(sample, places)), tuple(_of_labels(sample, places))
         d, n = sum(len(columns) for _, columns in numbers), count(sample)
         each = len(OF_NUMBERS) if len(OF_NUMBERS) * d < MOST_SCORES else 2
@@ -109,7 +120,12 @@ class RankFeatures(Features):
             tails = np.append(tails, (1 - 3 * spread**2) / np.maximum(spread, LEAST_SPREAD) ** 2)
             # A rare label would be far larger than all other features.
             kept, deviation = np.append(kept, spread), np.append(deviation, np.maximum(spread, SIZE))
+        name_of = {where: name for name, (place, *_) in named.items() for where in _coordinates(sample, place)}
+        owners = [name_of[path, j] for path, columns in numbers for j in columns for _ in OF_NUMBERS]
+        owners += [""] * bool(numbers)
+        owners += [name_of[path, j] for (path, (j,)), (_, often) in zip(labels, codes, strict=True) for _ in often]
         if number := pairs[1].shape[1]:
+            owners += [""] * number
             added = _added(np, normal, *pairs)
             middle, deviation = np.append(middle, added.mean(axis=0)), np.append(deviation, added.std(axis=0))
             tails, shares = np.append(tails, np.mean(added**4, axis=0)), np.append(shares, np.full(number, 1 / number))
@@ -118,7 +134,8 @@ class RankFeatures(Features):
         known = np.concatenate([np.zeros((0, 2), np.int32), *(words for words, _ in codes)])
         by = [array[kept] for array in (middle, deviation / SIZE, np.log(shares), tails)]
         counted = tuple((part, len(often)) for part, (_, often) in zip(labels, codes, strict=True))
-        return cls(kernel, knots, known, by[0], by[1], kept, by[2], by[3], pairs, numbers, counted)
+        of_kept = tuple(owners[k] for k in kept)
+        return cls(kernel, knots, known, by[0], by[1], kept, by[2], by[3], pairs, numbers, counted, of_kept)
 
     def transform(self, x: Points) -> jax.Array:
         """Scores of rows, (n, r): pure and traceable."""
@@ -157,6 +174,17 @@ class RankFeatures(Features):
         shares, pairs = self.shares[used], squares[:, each_pair]
         return judged(kernels, None, squares[:, used], shares, lambda part: part, number, pairs)[0]
 
+    def of_each(self, squares: np.ndarray, smallest: int) -> dict[str, float]:
+        """A p-value for each column that varies, corrected for their number, from the arguments of `judged`; 1 if too
+        few rows carry its scores.
+        """
+        used, owners = (self.tails <= OFTEN) | (self.tails * LEAST_ROWS <= smallest), np.array(self.owners)
+        parts = {name: used & (owners == name) for name in dict.fromkeys(self.owners) if name}
+        tested = {name: part for name, part in parts.items() if part.any()}
+        values = [soft_maximum(squares[:, part], self.shares[part], lambda some: some)[0] for part in tested.values()]
+        found = stepped_down(np.stack(values, axis=1)).tolist() if values else []
+        return dict.fromkeys(parts, 1.0) | dict(zip(tested, found, strict=True))
+
 
 def with_columns(features: Concatenated, samples: Samples) -> Concatenated:
     """Features of kernels followed by those of single columns, for rows of two or more columns of numbers or labels."""
@@ -177,6 +205,12 @@ def without_columns(features: object) -> tuple[Any, RankFeatures | None]:
         return features, None
     kernels = tuple(member.kernel for member in members[:-1])
     return Concatenated(Sum(kernels), members[:-1]), members[-1]
+
+
+def _coordinates(points: Points, place: Place) -> list[tuple[tuple[int, ...], int]]:
+    """Each coordinate of a column: the position of its array, and its number there."""
+    leaf = leaf_at(points, Place(place.path, None))
+    return [(place.path, j) for j in range(leaf.shape[1])[place.coordinates or slice(None)]]
 
 
 def _of_numbers(points: Points, places: Sequence[Place]) -> Iterator[Part]:

@@ -117,6 +117,8 @@ class Outcome:
         The column with stronger evidence than all kernels; -1 if there is none.
     difference : Embedding or None
         μ_P − μ_Q, if it was computed.
+    alone : mapping
+        A corrected p-value of each column by itself, if these come from the same sums.
     """
 
     statistic: float
@@ -124,6 +126,7 @@ class Outcome:
     strongest: int = 0
     difference: Any = None
     column: int = -1
+    alone: Mapping[str, float] = field(default_factory=dict)
 
     @classmethod
     def exact(cls, found: Permuted, kind: str, strongest: int = 0, column: int = -1) -> "Outcome":

@@ -30,6 +30,7 @@ __all__ = [
     "permuted_forms",
     "raw_scores",
     "soft_maximum",
+    "stepped_down",
 ]
 
 # The shares of a column's scores, if it has numbers. Normal scores and their squares detect shifts as well as t-tests
@@ -254,6 +255,16 @@ def soft_maximum(matrix: np.ndarray, shares: np.ndarray, forms: Forms) -> tuple[
         part_of_all: Any = logsumexp(terms, axis=1)
         total = np.logaddexp(total, part_of_all)
     return total, strongest
+
+
+def stepped_down(values: np.ndarray) -> np.ndarray:
+    """Corrected p-values from columns of statistics, whose first row is that of the data."""
+    order = np.argsort(-values[0], kind="stable")
+    largest = np.maximum.accumulate(values[:, order[::-1]], axis=1)[:, ::-1]
+    shares = np.mean(largest >= values[0, order] - ROUNDING, axis=0)
+    found = np.empty(len(order))
+    found[order] = np.maximum.accumulate(shares)
+    return found
 
 
 def permuted_forms(z: np.ndarray, n: int) -> Forms:

@@ -244,6 +244,7 @@ class _TwoSamples(OfComparedSamples):
             "witness": _witness(found, samples, self.parts[0]),
             "columns": columns_of(samples),
             "differences": self.differences,
+            "alone": found.alone,
             "widths": dict(samples.widths),
             "design": exchange,
             "shared": samples.kernels[found.strongest] if samples.by_columns else None,

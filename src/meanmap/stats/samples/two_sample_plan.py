@@ -95,5 +95,5 @@ class TwoSamplePlan(SamplesPlan):
         names = schema if schema is not None and schema.named else None
         method = f"two-sample test, {chosen.label(self)}"
         told = (*self._told(states), *doubt_about_limit(found.null.exact, sizes), *flat(found.null, found.statistic))
-        more = {"witness": replace(found.difference, schema=names), "columns": self.columns}
+        more = {"witness": replace(found.difference, schema=names), "columns": self.columns, "alone": found.alone}
         return Found(found.statistic, found.null, alone(self.kernels), method, sizes, told, TwoSampleResult, more)

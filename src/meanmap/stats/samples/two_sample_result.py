@@ -56,6 +56,8 @@ class TwoSampleResult(ColumnsResult):
     shared : Kernel or None
         With default kernels, which include kernels of single columns: the kernel of all columns with the strongest
         evidence.
+    alone : dict
+        With more than 20,000 rows: a p-value for each column by itself, corrected for the number of columns.
 
     Examples
     --------
