@@ -283,6 +283,7 @@ def test_of_a_column_that_is_mostly_zeros_the_plain_differences_come_first():
     assert "intervals of columns       95 %, simultaneous for 4 comparisons" in str(found)
     (note,) = (note for note in found.warnings if "standard deviations say little" in note)
     assert note.startswith("more than half of the rows have one number in paid (0): ")
+    assert "shift of every column" not in str(found)
     assert {each["label"] for each in found.to_dict()["differences"]} == {"0", None}
     alone = mm.two_sample_effect(x["paid"], y["paid"], rng=0)
     assert [each.column for each in alone.differences] == ["value"] * 3

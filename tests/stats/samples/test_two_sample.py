@@ -1,6 +1,7 @@
 import itertools
 
 import numpy as np
+import pandas as pd
 import pytest
 import scipy.sparse
 import scipy.stats
@@ -298,3 +299,13 @@ def test_equal_points_under_a_given_kernel(null):
     result = mm.two_sample_test(np.ones(20), np.ones(20), mm.kernels.RBF(1.0), null=null, rng=0)
     assert result.pvalue == 1.0
     assert any("the same under every permutation" in warning for warning in result.warnings)
+
+
+def test_a_control_group_comes_first():
+    """Of the arms C and control, differences were control minus C. An order of categories still comes before."""
+    cost = np.random.default_rng(3).normal(size=40)
+    table = pd.DataFrame({"arm": ["C"] * 20 + ["Control"] * 20, "cost": cost})
+    result = mm.two_sample_test(table, by="arm", n_permutations=19, rng=0)
+    assert "arm=C minus arm=Control" in str(result)
+    table["arm"] = pd.Categorical(table["arm"], ["C", "Control"])
+    assert "arm=Control minus arm=C" in str(mm.two_sample_test(table, by="arm", n_permutations=19, rng=0))

@@ -54,6 +54,9 @@ __all__ = [
 
 MOST_GROUPS = 100
 
+# The group of these names comes first, so that differences are those to it.
+CONTROLS = {"control", "controls", "ctrl", "baseline", "placebo", "reference", "before"}
+
 
 def check_permuted(statistic: str, null: str, *statistics: str) -> None:
     """Refuse a statistic or null distribution that does not work with a design."""
@@ -71,7 +74,7 @@ def grouped(
     frame: Data, by: object, missing: str, kinds: Mapping[str, Any] | None, keeps: Kept | None = None
 ) -> tuple[dict[str, Table], tuple[str, ...]]:
     """The samples of one table, one for each value of the column `by`, and notes. They are in the order of its
-    categories, if it has any, or of its sorted values.
+    categories, if it has any, or of its sorted values, a control group first.
 
     Columns that only identify or date the rows are left out unless they are in `keeps`, or this is None.
     """
@@ -98,6 +101,8 @@ def grouped(
     labels = values.tolist() if not is_sequence(levels) else [levels[int(code)] for code in values.tolist()]
     declared = categories_of((named_columns(frame, "the table") or {}).get(by))[0] or ()
     place = {label_text(each): k for k, each in enumerate(declared)}
+    if not place and not is_sequence(levels):
+        place = {label_text(each): -1 for each in labels if label_text(each).strip().lower() in CONTROLS}
     if not 2 <= len(values) <= MOST_GROUPS:
         raise ColumnError(f"the column {by!r} has {len(values)} values; expected 2 to {MOST_GROUPS} groups.")
     words = [value for value in values.tolist() if isinstance(value, str)]

@@ -135,7 +135,9 @@ class Effect(Paged, Value):
             f"as far apart as after a shift of every column by {self.shift} standard deviations; not a difference of "
             "means: spread, shape and relations count, too"
         )
-        shift = [] if self.shift is None else [("all differences together", moved)]
+        # Standard deviations say little about columns in which most rows have one number.
+        in_deviations = self.shift is not None and all(each.without is None for each in self.differences)
+        shift = [("all differences together", moved)] if in_deviations else []
         correlation = [] if self.correlation is None else [("correlation of features", str(self.correlation))]
         share = f"at least {self.share} of all, for the effect to vanish"
         always = [("rows that would change", share), ("distance of embeddings", str(self.distance))]
