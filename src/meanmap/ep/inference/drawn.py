@@ -20,6 +20,8 @@ __all__ = ["drawn_posterior"]
 
 # Quantiles, and by how many standard deviations those of draws differ from those of a belief where a note says so.
 _QUANTILES, _AWAY = np.array([0.05, 0.5, 0.95]), 0.2
+# The status speaks of larger standard errors than this, in standard deviations.
+_LARGE = 0.02
 
 
 def drawn_posterior(model: FactorGraph, source: Rng) -> Posterior | None:
@@ -82,6 +84,8 @@ def _report(
         measures[f"correlation of {one!r} and {other!r}"] = float(correlation)
     notes = tuple(filter(None, (_shape(name, beliefs[name], x) for name, x in joint.items())))
     undefined, status = float(found.undefined.mean()), "converged"
+    if largest > _LARGE:
+        status = "converged, but errors of sampling are large"
     if undefined > NOTICED:
         status = "converged, but a function returned no number in places"
     if undefined > 0:
@@ -97,6 +101,6 @@ def _shape(name: str, belief: Any, draws: np.ndarray) -> str:
         return ""
     listed = ", ".join(f"{value:.3g}" for value in exact)
     return (
-        f"the posterior of {name!r} is not close to a {type(belief).__name__}: mean and standard deviation are right, "
-        f"and its quantiles 5 %, 50 % and 95 % are {listed}; mm.io.posterior_draws(post) gives joint draws"
+        f"the posterior of {name!r} is not close to a {type(belief).__name__}: mean and standard deviation are those "
+        f"of draws, with quantiles {listed} at 5 %, 50 % and 95 %; mm.io.posterior_draws(post) gives joint draws"
     )

@@ -1,6 +1,8 @@
 """Draws that go from the priors to the posterior of a few numbers, and then have exact weights."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import combinations
 from typing import NamedTuple
 
 import numpy as np
@@ -10,7 +12,9 @@ from meanmap.core.language import with_and
 from meanmap.ep.factor import Factor
 from meanmap.ep.inference.block import Beliefs
 from meanmap.ep.inference.few_numbers import FewNumbers
+from meanmap.ep.linear.weights import pareto_shape
 from meanmap.ep.variables import Variable
+from meanmap.families import Beta
 
 __all__ = ["Drawn", "by_draws", "drawn"]
 
@@ -21,11 +25,16 @@ _WORTH, _STAGES = 0.5, 60
 # A mixture of so many Student distributions with these degrees of freedom, each with the covariance of this share of
 # the draws, those nearest to its own.
 _KERNELS, _NU, _NEAR = 512, 6.0, 1 / 16
-# The mixture is made anew, up to so many times, where its draws are worth less than this share of their number.
-_REFITS, _SHARE = 4, 0.1
+# The mixture is made anew, up to so many times, where its draws are worth less than this share of their number, or
+# their weights have a longer tail than this (Vehtari et al. 2024); then so many of the heaviest draws are among its
+# centres.
+_REFITS, _SHARE, _TAIL, _HEAVIEST = 4, 0.1, 0.3, 64
 # Draws are added until standard errors of means and standard deviations are this share of a standard deviation, and the
 # mixture gives no more than this many. If they are worth fewer than this the run gives up.
 _ACCURATE, _MOST, _ENOUGH = 0.008, 131_072, 2000.0
+# Images of draws that are more probable than the mixture has it by this factor, as a log, are not covered by it; they
+# count if they have more than this share of the mass of the draws.
+_EXCESS, _MISSED = 3.0, 1e-3
 # Draws that are kept, all with the same weight.
 _KEPT = 8192
 # Mass so many standard deviations from the mean of a belief is elsewhere. A larger share than this is worth a note, and
@@ -168,12 +177,16 @@ def drawn(model: FewNumbers, generator: np.random.Generator) -> Drawn | None:
         return None
     here, stages = tempered
     mixture, found = _Mixture.around(here, generator), None
+    other = [image for image in _exchanged(model, here) if _is_missed(model, mixture, here, image)]
+    if other:
+        mixture = _Mixture.around(np.concatenate([here, *other]), generator)
     for _ in range(_REFITS):
         found = _weighed(model, mixture, generator, stages)
-        if found is None or found.worth > _SHARE * len(found.shares):
+        if found is None or (found.worth > _SHARE * len(found.shares) and pareto_shape(found.logs) < _TAIL):
             break
-        mixture = _Mixture.around(found.coordinates[_systematic(found.shares, _DRAWS, generator)], generator)
-        found = None
+        heaviest = found.coordinates[np.argsort(found.logs)[-_HEAVIEST:]]
+        chosen = found.coordinates[_systematic(found.shares, _DRAWS, generator)]
+        mixture, found = _Mixture.around(chosen, generator, heaviest), None
     while found is not None and not found.is_accurate and len(found.shares) < _MOST:
         more = _weighed(model, mixture, generator, stages)
         found = None if more is None else found.with_more(more)
@@ -215,6 +228,35 @@ def _tempered(model: FewNumbers, generator: np.random.Generator) -> tuple[np.nda
     return None
 
 
+def _exchanged(model: FewNumbers, here: np.ndarray) -> Iterator[np.ndarray]:
+    """Draws with two numbers of one family exchanged, and with probabilities turned round, too: other modes of a
+    mixture.
+    """
+    families = [type(prior) for prior in model.priors.values()]
+    probabilities = [at for at, family in enumerate(families) if family is Beta]
+    for i, j in combinations(range(len(families)), 2):
+        if families[i] is families[j]:
+            image = here.copy()
+            image[:, [i, j]] = here[:, [j, i]]
+            yield image
+            if probabilities:
+                turned = image.copy()
+                turned[:, probabilities] *= -1
+                yield turned
+
+
+def _is_missed(model: FewNumbers, mixture: "_Mixture", here: np.ndarray, image: np.ndarray) -> bool:
+    """Whether the posterior has mass at the images of draws where a mixture around the draws has hardly any.
+
+    The mass there, as a multiple of that of the draws, is the mean of p(image) / p(draw).
+    """
+    own, there = (before + rest for before, rest, _ in (model.logs(x) for x in (here, image)))
+    logs = there - own
+    excess = (there - mixture.log_density(image)) - np.median(own - mixture.log_density(here))
+    missed = np.where((excess > _EXCESS) & np.isfinite(logs), np.exp(np.minimum(logs, 0.0)), 0.0)
+    return bool(missed.mean() > _MISSED)
+
+
 class _Mixture(NamedTuple):
     """Student distributions around draws: of these, divided by a common root, centres and roots of scales."""
 
@@ -223,12 +265,13 @@ class _Mixture(NamedTuple):
     roots: np.ndarray
 
     @classmethod
-    def around(cls, draws: np.ndarray, generator: np.random.Generator) -> "_Mixture":
-        """Each as wide as the draws that are nearest to its own."""
+    def around(cls, draws: np.ndarray, generator: np.random.Generator, also: np.ndarray | None = None) -> "_Mixture":
+        """Each as wide as the draws that are nearest to its own; around these draws, too."""
         size = draws.shape[1]
         root = _root(draws)
         units = np.linalg.solve(root, draws.T).T
-        centres = units[generator.choice(len(units), _KERNELS, replace=False)]
+        more = np.zeros((0, size)) if also is None else np.linalg.solve(root, also.T).T
+        centres = np.concatenate([more, units[generator.choice(len(units), _KERNELS - len(more), replace=False)]])
         squares = (centres**2).sum(1)[:, None] + (units**2).sum(1) - 2 * centres @ units.T
         count = max(int(_NEAR * len(units)), 10 * size)
         near = units[np.argpartition(squares, count, axis=1)[:, :count]]
@@ -242,17 +285,23 @@ class _Mixture(NamedTuple):
         own = np.tile(np.arange(_KERNELS), count // _KERNELS)
         noise = generator.normal(size=(count, size)) / np.sqrt(generator.chisquare(_NU, size=(count, 1)) / _NU)
         units = self.centres[own] + np.einsum("nij,nj->ni", self.roots[own], noise)
+        x = units @ self.root.T
+        return x, self.log_density(x)
+
+    def log_density(self, x: np.ndarray) -> np.ndarray:
+        """The log of the density at points, a multiple of 512."""
+        size, units = self.centres.shape[1], np.linalg.solve(self.root, x.T).T
         inverse = np.linalg.inv(self.roots)
         constant = gammaln((_NU + size) / 2) - gammaln(_NU / 2) - size / 2 * np.log(_NU * np.pi) - np.log(_KERNELS)
         constant = (
             constant - np.log(np.diagonal(self.roots, axis1=1, axis2=2)).sum(1) - np.log(np.diag(self.root)).sum()
         )
         logs = []
-        for some in np.split(units, count // 512):
+        for some in np.split(units, len(units) // 512):
             away = np.einsum("kij,nkj->nki", inverse, some[:, None] - self.centres, optimize=True)
             each = constant - (_NU + size) / 2 * np.log1p((away**2).sum(2) / _NU)
             logs.append(np.logaddexp.reduce(each, axis=1))
-        return units @ self.root.T, np.concatenate(logs)
+        return np.concatenate(logs)
 
 
 def _weighed(model: FewNumbers, mixture: _Mixture, generator: np.random.Generator, stages: int) -> Drawn | None:
