@@ -17,7 +17,7 @@ from meanmap.ep.linear.doubts import doubts, fractions, overdispersed
 from meanmap.ep.linear.family import Observed
 from meanmap.ep.linear.fitted import Fitted
 from meanmap.ep.linear.formula import Formula
-from meanmap.ep.linear.integrate import Node, integrate
+from meanmap.ep.linear.integrate import UNSETTLED, Integrated, Node, integrate
 from meanmap.ep.linear.likelihoods import FAMILIES
 from meanmap.ep.linear.limits import limited
 from meanmap.ep.linear.ordered import cumulative, first_gaps, read_levels
@@ -109,10 +109,10 @@ def fit(
     -----
     Default priors are weak, in the units of the data. Coefficients are Normal with mean 0 and standard deviation 2.5
     sd(y) / sd(x); the intercept, which refers to the means of all columns, is Normal around the mean of y (its
-    logarithm under a log link, 0 for labels) with standard deviation 2.5 sd(y). Without an intercept each label of the
-    first categorical column, as in `0 + c`, has the prior of the intercept: priors, and hence the evidence, are not
-    those of `c` with an intercept, whose coefficients are differences. Without labels either, sd(y) and sd(x) are root
-    mean squares. Standard deviations of effects and of
+    logarithm under a log link, where counts that are all 0 have half an event in all rows; 0 for labels) with standard
+    deviation 2.5 sd(y). Without an intercept each label of the first categorical column, as in `0 + c`, has the prior
+    of the intercept: priors, and hence the evidence, are not those of `c` with an intercept, whose coefficients are
+    differences. Without labels either, sd(y) and sd(x) are root mean squares. Standard deviations of effects and of
     noise are half Student with 3 degrees of freedom and scale 2.5 sd(y) / rms(x); beside an intercept in the same
     bracket x is centred, so that the prior of the intercept refers to its mean, though the table shows the standard
     deviation where x is 0. Correlations are uniform over correlation matrices (Lewandowski, Kurowicka & Joe 2009).
@@ -195,10 +195,12 @@ def fit(
     shared = Shared.of(model, scaled, levels, judged)
     single = law.ordered or ((law.of_labels or law.of_trials) and bool((given.trials == 1).all()))
     notes = doubts(read, predictor, "sigma" in law.parameters, single) + separated(read, scaled, observed, law)
-    notes += overdispersed(law, observed, nodes[0].settled) + of_zeros_and_ones(given, law)
+    # Residuals of a belief that did not converge do not judge the family.
+    notes += [] if model.unsettled > UNSETTLED else overdispersed(law, observed, nodes[0].settled)
+    notes += of_zeros_and_ones(given, law)
     notes += copied_rows([read.rows.frame], ["data"]) if weights is None else fractions(counts, family)
     effects = [f"sd({label} | {group.name})" for group in read.rows.groups for label in group.labels]
-    report = _report(problem, nodes, shared_names(read, levels), notes, shared, judged, effects)
+    report = _report(problem, model, shared_names(read, levels), notes, shared, judged, effects)
     return Fitted(
         read,
         given.name,
@@ -256,7 +258,7 @@ def _added_to(notes: list[str], effect: str, moved: float) -> bool:
 
 def _report(
     problem: Problem,
-    nodes: tuple[Node, ...],
+    model: Integrated,
     names: tuple[str, ...],
     notes: list[str],
     shared: Shared,
@@ -265,10 +267,12 @@ def _report(
 ) -> Report:
     """Whether sweeps converged at all nodes, and whether weighted draws confirm the belief."""
     measures = {"nodes": float(problem.nodes)}
+    nodes = model.nodes
     rested = all(node.settled.converged for node in nodes)
     if not rested:
-        share = sum(node.probability for node in nodes if not node.settled.converged)
-        notes.append(f"sweeps did not converge at nodes with {share:.0%} of the probability: estimates may be off")
+        notes.append(
+            f"sweeps did not converge at nodes with {model.unsettled:.0%} of the probability: estimates may be off"
+        )
     status = "converged" if rested else "stopped before converging"
     doubted = bool(problem.components.size) and problem.nodes == 1
     if doubted:

@@ -23,7 +23,7 @@ from meanmap.ep.linear.coordinates import Coordinates
 from meanmap.ep.linear.doubts import far_outside
 from meanmap.ep.linear.draws import counts, responses, smooth, trials_of
 from meanmap.ep.linear.formula import Formula
-from meanmap.ep.linear.integrate import Integrated
+from meanmap.ep.linear.integrate import UNSETTLED, Integrated
 from meanmap.ep.linear.leave_out import log_densities
 from meanmap.ep.linear.mixtures import Normals, Smooth, levels_of, quantiles
 from meanmap.ep.linear.pictures import Check, Ranges, data_charts, draw_each
@@ -345,7 +345,8 @@ class Fitted(Paged, Value):
         counts += [" < ".join(map(str, self.levels))] if self.levels else []
         counts += self._limited()
         counts += [f"probability of {self.response}"] if family.of_labels else []
-        lines = [f"{self.formula.text}", f"  family {family.name}, link {family.link}; {', '.join(counts)}"]
+        lines = ["Intervals do not hold: sweeps did not converge."] if self.model.unsettled > UNSETTLED else []
+        lines += [f"{self.formula.text}", f"  family {family.name}, link {family.link}; {', '.join(counts)}"]
         if self.formula.references:
             lines.append(f"  compared with {', '.join(f'{k} = {v}' for k, v in self.formula.references.items())}")
         if self.scaled.intercept is None and self.scaled.constants:

@@ -23,7 +23,10 @@ from meanmap.ep.linear.sampled import RADIUS, affordable_draws, design, evenly_c
 from meanmap.ep.linear.sites import Settled
 from meanmap.ep.linear.surface import Drawn, SplitNormal, Surface
 
-__all__ = ["Integrated", "Node", "integrate"]
+__all__ = ["UNSETTLED", "Integrated", "Node", "integrate"]
+
+# If nodes where sweeps did not converge have more of the probability than this, intervals do not hold.
+UNSETTLED = 0.03
 
 # A standard deviation may be 0 if its density is so little lower (as a log) when its log is so much less.
 _LESS, _LOWER = 5.0, 2.0
@@ -70,6 +73,11 @@ class Integrated:
     def shares(self) -> np.ndarray:
         """The probabilities of nodes."""
         return np.array([node.probability for node in self.nodes])
+
+    @cached_property
+    def unsettled(self) -> float:
+        """The probability of nodes where sweeps did not converge."""
+        return float(sum(node.probability for node in self.nodes if not node.settled.converged))
 
     def parameters(self, node: Node) -> np.ndarray:
         """Parameters of the likelihood at a node."""

@@ -74,8 +74,7 @@ def _evidence_without(row: int, model: Integrated, predictor: Predictor) -> floa
         found, log_evidence, _ = integrate(problem, model.nodes[0].phi)
     except ParameterError:
         return None
-    unsettled = sum(node.probability for node in found.nodes if not node.settled.converged)
-    return log_evidence if unsettled < _UNSETTLED else None
+    return log_evidence if found.unsettled < _UNSETTLED else None
 
 
 def _at(model: Integrated, node: Node) -> np.ndarray:

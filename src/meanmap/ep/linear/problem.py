@@ -11,6 +11,7 @@ from meanmap.ep.linear.components import Components
 from meanmap.ep.linear.coordinates import Coordinates
 from meanmap.ep.linear.family import Family, Observed
 from meanmap.ep.linear.grouped import Regrouped, regrouped
+from meanmap.ep.linear.newton import sites_at_mode
 from meanmap.ep.linear.predictor import Predictor
 from meanmap.ep.linear.sites import Predictors, Settled, settle
 from meanmap.ep.linear.stacked import Stack
@@ -95,22 +96,19 @@ class Problem:
     def run(self, phi: np.ndarray, start: Settled | None = None) -> Settled | None:
         """Effects given components, starting from the sites of another run; None if there is no joint belief.
 
-        If long steps do not converge, shorter ones are tried.
+        If long steps do not converge, shorter ones are tried, and then sweeps from the mode of the effects,
+        which says little where responses may have outliers: there may be several.
         """
         prior, parameters = self.components.prior(phi), self.components.likelihood(phi)
+        model = (self.predictor, prior, self.family, self.observed, parameters)
+        tried = [(start, _LONG, False), (None, _LONG, False), (None, _SHORT, False)]
+        if not self.family.heavy:
+            tried += [(None, _LONG, True), (None, _SHORT, True)]
         found = None
-        for begin, longest in ((start, _LONG), (None, _LONG), (None, _SHORT))[start is None :]:
+        for first, longest, at_mode in tried[start is None :]:
             try:
-                found = settle(
-                    self.predictor,
-                    prior,
-                    self.family,
-                    self.observed,
-                    parameters,
-                    begin,
-                    self.tolerance,
-                    longest=longest,
-                )
+                begin = sites_at_mode(*model) if at_mode else first
+                found = settle(*model, begin, self.tolerance, longest=longest)
             except np.linalg.LinAlgError:
                 continue
             self.runs, self.sweeps = self.runs + 1, self.sweeps + found.sweeps

@@ -88,7 +88,9 @@ class Scaled:
                 distance = _median(np.abs(left - middling), share) / 0.6745
                 base, unit = (middling if constants else 0.0), distance or unit
         elif family.link == "log":
-            centre = float(np.log((share @ response + 1e-3) / (share @ np.exp(rows.offset))))
+            # If all counts are 0, half an event in all rows.
+            mean = share @ response + 1e-3 if share @ response > 0 else 0.5 / weights.sum()
+            centre = float(np.log(mean / (share @ np.exp(rows.offset))))
         middles, spreads, turns = zip(*groups, strict=True) if groups else ((), (), ())
         return cls(middle, spread, middles, spreads, turns, base, unit, centre, at, constants)
 

@@ -29,7 +29,7 @@ def separated(formula: Formula, scaled: Scaled, observed: Observed, law: Family)
         high, low = observed.high == np.inf, observed.low == -np.inf
     signs = np.where(high, 1, np.where(low, -1, 0))
     total = signs[counted].sum()
-    if law.ends == 2 and abs(total) == counted.sum():
+    if law.ends and abs(total) == counted.sum():
         said = "as large as it can be" if total > 0 else "0"
         return [f"the response is {said} in all rows: {_NO_MAXIMUM} coefficients finite"]
     found = []

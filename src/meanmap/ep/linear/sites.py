@@ -11,6 +11,7 @@ from scipy.special import factorial
 from meanmap.ep.linear.elimination import joint_of
 from meanmap.ep.linear.family import Family, Observed
 from meanmap.ep.linear.joint import Joint
+from meanmap.ep.linear.newton import Sites
 from meanmap.ep.linear.predictor import Predictor, Prior
 
 __all__ = ["Predictors", "Settled", "SharedSite", "Tilted", "settle"]
@@ -196,7 +197,7 @@ def settle(
     family: Family,
     observed: Observed,
     parameters: np.ndarray,
-    start: Settled | None = None,
+    start: Settled | Sites | None = None,
     tolerance: float = 1e-6,
     most: int = 100,
     longest: float = 1.5,
