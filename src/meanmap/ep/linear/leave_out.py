@@ -9,7 +9,7 @@ from meanmap.ep.linear.grouped import Groups
 from meanmap.ep.linear.integrate import Integrated, Node, integrate
 from meanmap.ep.linear.predictor import Predictor
 from meanmap.ep.linear.problem import Problem
-from meanmap.ep.linear.sites import Predictors
+from meanmap.ep.linear.sites import Predictors, Settled
 
 __all__ = ["log_densities"]
 
@@ -39,7 +39,7 @@ def log_densities(model: Integrated, predictor: Predictor, log_evidence: float) 
         moved = np.exp(np.logaddexp.reduce(2 * ratios - np.log(shares)[:, None]) - 2 * total) - 1
     influence = moved / _MOVED
     if not model.family.exact:
-        each = (_influence(node.settled.taken(slice(None))) for node in nodes)
+        each = (_influence(node.settled) for node in nodes)
         influence = np.maximum(
             influence, sum(share * own for share, own in zip(shares, each, strict=True)) / _INFLUENCE
         )
@@ -56,8 +56,13 @@ def log_densities(model: Integrated, predictor: Predictor, log_evidence: float) 
     return left, np.array(off, int)
 
 
-def _influence(s: Predictors) -> np.ndarray:
-    """The Kullback-Leibler divergence of the belief about each predictor from its cavity."""
+def _influence(settled: Settled) -> np.ndarray:
+    """The Kullback-Leibler divergence of the belief about each predictor from its cavity; none where groups are
+    integrated by quadrature, also without the row.
+    """
+    s = settled.taken(slice(None))
+    if settled.shared is not None:
+        return np.zeros(len(s.means))
     ratio = 1 - s.weights * s.variances  # of variances
     with np.errstate(invalid="ignore", divide="ignore"):
         away = (s.means - s.variances * s.shifts) / ratio - s.means
