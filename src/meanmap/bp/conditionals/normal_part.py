@@ -47,7 +47,7 @@ class NormalPart:
         smoothed, normal = np.exp(logs - top), np.exp(normal - top)
 
         def rises(share: np.ndarray) -> np.ndarray:
-            return np.sum((normal - smoothed) / ((1 - share) * smoothed + share * normal)) > 0
+            return np.asarray(np.sum((normal - smoothed) / ((1 - share) * smoothed + share * normal)) > 0)
 
         share, _ = bisect(rises, np.array(0.0), np.array(1.0), STEPS)
         return cls(centre, scale, float(share))
