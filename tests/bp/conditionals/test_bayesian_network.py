@@ -234,8 +234,8 @@ def test_graphs_of_the_library_and_of_networkx_are_taken():
 def test_evidence_that_hardly_happens_is_told(model):
     far = model.query({"x": 300.0}, ["z"], rng=0).report
     assert any("far outside" in note for note in far.notes)
-    report = model.query({"x": 6.0, "y": -4.0}, ["z"], rng=0).report
-    assert "improbable" in report.notes[0]
+    report = model.query({"x": 6.0, "y": -16.0}, ["z"], rng=0).report
+    assert any("improbable" in note for note in report.notes)
     assert not report.converged
 
 
