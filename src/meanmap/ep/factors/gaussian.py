@@ -194,14 +194,11 @@ class Sum(Factor):
         """If there is noise."""
         return self.has_noise
 
-    def weigh(self, values: dict[int, jax.Array], incoming: tuple[Any, ...], power: Array, key: Array) -> tuple:
-        """The log density of the noise to its power."""
-        del key
-        read: list[Any] = [values.get(at, given) for at, given in enumerate(incoming)]
-        out, *terms, precision = read
+    def log_density(self, *numbers: Any) -> jax.Array:
+        """The log density of the noise."""
+        out, *terms, precision = numbers
         off = out - sum(a * x for a, x in zip(self.weights, terms, strict=True))
-        found = power * (jnp.log(precision) / 2 - precision * off**2 / 2 - HALF_LOG_TWO_PI)
-        return jnp.where(jnp.isnan(found), -jnp.inf, found), {}, jnp.zeros(found.shape, bool)
+        return jnp.log(precision) / 2 - precision * off**2 / 2 - HALF_LOG_TWO_PI
 
     def answer(self, incoming: tuple[Any, ...], power: Array, key: jax.Array) -> Answer:
         """Convolutions of Normals, member by member."""

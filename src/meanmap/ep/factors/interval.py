@@ -94,15 +94,12 @@ class Interval(Factor):
         """It is one of numbers."""
         return True
 
-    def weigh(self, values: dict[int, jax.Array], incoming: tuple[Any, ...], power: Array, key: Array) -> tuple:
-        """The log of the probability to its power."""
-        del key
-        read: list[Any] = [values.get(at, given) for at, given in enumerate(incoming)]
-        z, low, high = read
+    def log_density(self, *numbers: Any) -> jax.Array:
+        """The log of the probability that z and noise are within."""
+        z, low, high = numbers
         scale = jnp.where(self.noise > 0, self.noise, 1.0)
         within = jnp.where((z > low) & (z < high), 0.0, -jnp.inf)
-        found = power * jnp.where(self.noise > 0, log_difference((low - z) / scale, (high - z) / scale), within)
-        return jnp.where(jnp.isnan(found), -jnp.inf, found), {}, jnp.zeros(found.shape, bool)
+        return jnp.where(self.noise > 0, log_difference((low - z) / scale, (high - z) / scale), within)
 
     def answer(self, incoming: tuple[Any, ...], power: Array, key: jax.Array) -> Answer:
         """By the first two derivatives of the log normaliser."""

@@ -129,13 +129,10 @@ class GaussianPrecision(Factor):
         """It is one of numbers."""
         return True
 
-    def weigh(self, values: dict[int, jax.Array], incoming: tuple[Any, ...], power: Array, key: Array) -> tuple:
-        """The log of the normal density to its power."""
-        del key
-        read: list[Any] = [values.get(at, given) for at, given in enumerate(incoming)]
-        mean, x, tau = read
-        found = jnp.log(tau) / 2 - tau * (x - mean) ** 2 / 2 - HALF_LOG_TWO_PI
-        return jnp.where(jnp.isnan(found), -jnp.inf, power * found), {}, jnp.zeros(found.shape, bool)
+    def log_density(self, *numbers: Any) -> jax.Array:
+        """The log of the normal density."""
+        mean, x, tau = numbers
+        return jnp.log(tau) / 2 - tau * (x - mean) ** 2 / 2 - HALF_LOG_TWO_PI
 
     def answer(self, incoming: tuple[Any, ...], power: Array, key: jax.Array) -> Answer:
         """A mixture over the nodes of τ."""
