@@ -311,7 +311,7 @@ def test_doubts_are_said_in_words():
     bounded = mm.learn_kernel(X, noise=1e-6, draws=1, rng=0)
     assert bounded.modes[0].at_bound
     assert not bounded.report.converged
-    assert any("bound" in note for note in bounded.report.notes)
+    assert any("end of the search range" in note for note in bounded.report.notes)
 
 
 def test_a_table_is_told_by_its_columns():

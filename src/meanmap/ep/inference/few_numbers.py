@@ -131,6 +131,8 @@ class FewNumbers:
             argument = next(each for each in factors[at].arguments if not each.known)
             if isinstance(argument, Selection):
                 message = jax.tree.map(partial(_added, argument), message)
+            elif argument.plate is None and factors[at].plate is not None:
+                message = jax.tree.map(lambda leaf: np.asarray(leaf).sum(0), message)
             told[argument.name].append(message)
             constant += left
         places.sort(key=lambda at: not factors[at].outputs)

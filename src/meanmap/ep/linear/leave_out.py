@@ -57,8 +57,8 @@ def log_densities(model: Integrated, predictor: Predictor, log_evidence: float) 
 
 
 def _influence(settled: Settled) -> np.ndarray:
-    """The Kullback-Leibler divergence of the belief about each predictor from its cavity; none where groups are
-    integrated by quadrature, also without the row.
+    """The Kullback-Leibler divergence of the belief about each predictor from its cavity; 0 if groups are
+    integrated by quadrature, as they are without the row too.
     """
     s = settled.taken(slice(None))
     if settled.shared is not None:
