@@ -37,7 +37,7 @@ from meanmap.stats.result import Null
 from meanmap.stats.settings import check_draws
 from meanmap.stats.texts import refuse_numbers, texts_as_labels
 from meanmap.structure.dependence import Dependence
-from meanmap.structure.noted import functions_of_one, functions_told
+from meanmap.structure.functions import functions_of_one, functions_told
 
 __all__ = ["DependenceTree", "chow_liu"]
 

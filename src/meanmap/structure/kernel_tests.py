@@ -28,7 +28,7 @@ from meanmap.stats.independence.pairwise import PairwiseHSIC
 from meanmap.stats.settings import LEAST_POINTS, MOST_PERMUTATIONS, check_draws
 from meanmap.stats.texts import read_texts
 from meanmap.structure.conditional_tests import Pair, Tests
-from meanmap.structure.noted import functions_of_one, functions_told
+from meanmap.structure.functions import functions_of_one, functions_told
 
 __all__ = ["KernelTests"]
 

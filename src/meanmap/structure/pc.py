@@ -1,6 +1,6 @@
 """Causal discovery: the PC algorithm with any test of conditional independence."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import Executor
 from functools import partial
 from typing import Any
@@ -29,20 +29,16 @@ from meanmap.graphs.orientation import meek
 from meanmap.kernels.base import Kernel
 from meanmap.stats.multiple import ROUNDING, holm
 from meanmap.stats.settings import LEAST_POINTS
-from meanmap.structure.colliders import Colliders, find_colliders
+from meanmap.structure.colliders import find_colliders
 from meanmap.structure.conditional_tests import ConditionalTests, FunctionTests, Tests
-from meanmap.structure.discovered import CONTRADICTS, NARROWLY, DiscoveredGraph
+from meanmap.structure.discovered import DiscoveredGraph
+from meanmap.structure.doubts import few, notes_of_search
 from meanmap.structure.kernel_tests import KernelTests
 from meanmap.structure.knowledge import Knowledge
 from meanmap.structure.skeleton import Answers, find_skeleton, lost_edges
 
 __all__ = ["pc"]
 
-# More notes of one kind are one.
-MOST_NOTED = 3
-# An edge is removed narrowly if no test had a p-value above this multiple of the level. Of pairs that are independent
-# at most 5 % are, at a level of .05.
-NARROW = 2
 # The consequence of serial dependence between rows.
 HARM = (
     "p-values are too small, and edges too many. Learn from the output of structure.prewhiten, or from rows that are "
@@ -247,7 +243,7 @@ def _search(
     lost = _rejoined(tests, adjacency, answers, level)
     found = find_colliders(adjacency, answers, level, knowledge, max(answers.levels, default=0))
     matrix, refused = meek(found.matrix, knowledge.barred, [*found.ambiguous, *found.conflicting])
-    notes = (*_few(lost), *_notes(tests, answers, found, refused, level, knowledge.barred))
+    notes = (*few(lost), *notes_of_search(tests, answers, found, refused, level, knowledge.barred))
     return matrix, answers, notes, found.doubted(matrix, refused, knowledge)
 
 
@@ -269,83 +265,6 @@ def _rejoined(tests: Tests, adjacency: np.ndarray, answers: Answers, level: floa
                 f"{names[c]}, and of {names[c]} given {names[b]}: its edge with one of them is missing. If you know "
                 f"which, required=[({names[a]!r}, {names[b]!r})] adds it."
             )
-    return notes
-
-
-def _few(notes: list[str]) -> list[str]:
-    """Notes of one kind; of many the first, with their number."""
-    if len(notes) <= MOST_NOTED:
-        return notes
-    return [f"{notes[0]} The same holds for {len(notes) - 1} other triples or edges."]
-
-
-def _cancelled(names: Sequence[str], answers: Answers, triple: tuple[int, int, int], level: float, barred: Any) -> str:
-    """The other explanation of a contradictory collider a → b ← c, and what to type: the edge between a and c was
-    removed because their dependence nearly cancels.
-    """
-    a, b, c = triple
-    asked = answers.of(a, c)
-    joint = min((given for given in asked if b in given), key=lambda given: asked[given], default=())
-    if not asked or (joint and asked[joint] > level):
-        return ""
-    apart = max(asked, key=lambda given: asked[given])
-    condition = f"given {', '.join(names[i] for i in apart)}" if apart else "without conditioning on anything"
-    found = f"found independent {condition} (p = {asked[apart]:.2g})"
-    if joint:
-        found += f" and dependent given {', '.join(names[i] for i in joint)} (p = {asked[joint]:.2g})"
-    first, last = (c, a) if barred[a, c] else (a, c)
-    return (
-        f" {names[a]} and {names[c]} were {found}. If {names[b]} is not an effect of both, then dependences of "
-        f"{names[a]} and {names[c]} nearly cancel, and their edge is missing: "
-        f"required=[({names[first]!r}, {names[last]!r})] adds it."
-    )
-
-
-def _narrowly(names: Sequence[str], answers: Answers, level: float, barred: np.ndarray) -> list[str]:
-    """Notes on the removed edges whose largest p-value is the nearest to the level."""
-    near: list[tuple[float, tuple[int, int], tuple[int, ...]]] = []
-    for (a, b), asked in answers.pvalues.items():
-        apart = max(asked, key=lambda given: asked[given])
-        if level < asked[apart] <= NARROW * level:
-            near.append((asked[apart], (b, a) if barred[a, b] else (a, b), apart))
-    notes = []
-    for p, (a, b), apart in sorted(near)[:MOST_NOTED]:
-        condition = f"given {', '.join(names[i] for i in apart)}" if apart else "without conditioning on anything"
-        notes.append(
-            f"{names[a]} — {names[b]}{NARROWLY}p = {p:.2g} {condition}, and the level is {level:g}. If you know that "
-            f"{names[a]!r} causes {names[b]!r}, required=[({names[a]!r}, {names[b]!r})] adds the edge."
-        )
-    if len(near) > MOST_NOTED:
-        notes.append(f"{len(near) - MOST_NOTED} more edges were removed with p at most {NARROW * level:g}.")
-    return notes
-
-
-def _notes(
-    tests: Tests,
-    answers: Answers,
-    found: Colliders,
-    refused: list[tuple[int, int]],
-    level: float,
-    barred: np.ndarray,
-) -> list[str]:
-    names = tests.names
-    against = [
-        f"{names[a]} → {names[b]} ← {names[c]}{CONTRADICTS}it was not used to orient edges."
-        f"{_cancelled(names, answers, (a, b, c), level, barred)}"
-        for a, b, c in found.conflicting
-    ]
-    unsaid = [
-        f"{names[a]} — {names[b]} — {names[c]}: the tests do not say whether {names[b]} is an effect of both."
-        for a, b, c in found.ambiguous
-    ]
-    both_ways = [f"{names[a]} — {names[b]} would have to point both ways: it was left undirected." for a, b in refused]
-    narrowly = _narrowly(names, answers, level, barred)
-    notes = [*_few(against), *_few(unsaid), *_few(both_ways), *narrowly, *tests.notes()]
-    if answers.skipped:
-        notes.append(
-            f"the rows are too few to condition on more than {tests.most_given} variables: there may be too many "
-            f"edges, and directions should not be trusted.{tests.crowded()}"
-        )
     return notes
 
 

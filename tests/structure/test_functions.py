@@ -5,7 +5,7 @@ import pytest
 
 import meanmap as mm
 from meanmap.core.errors import KindError
-from meanmap.structure.noted import functions_of_one, functions_told
+from meanmap.structure.functions import functions_of_one, functions_told
 
 
 def table(n=150):

@@ -1,4 +1,4 @@
-"""Notes of structure learners on columns that are functions of one another."""
+"""Notes on columns that are functions of one another."""
 
 from collections.abc import Iterable, Mapping
 from typing import Any
