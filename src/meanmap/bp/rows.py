@@ -67,9 +67,9 @@ class RowModel(ABC):
         For intervals and draws use `predict` and `sample`. Rows of a `KernelGraph` go through two passes together:
         10,000 of 20 columns, learned from 1000, were measured to take 3 processor seconds. A `DependencyNetwork` learns
         a regression in a tenth to half a second where it first meets a pattern of at most three known columns; tables
-        of `draws` have one regression per column. Each row of a `BayesianNetwork` is a query of a thousand draws: a
-        millisecond where only effects or labels are missing, 30 to 70 where draws of a cause are weighed by numbers
-        that were seen.
+        of `draws` have one regression per column. Each row of a `BayesianNetwork` is a query of a thousand draws: one
+        to four milliseconds where only effects or labels are missing, about five where draws of a cause are weighed by
+        numbers that were seen, up to sixteen times as long where these are improbable.
 
         Examples
         --------

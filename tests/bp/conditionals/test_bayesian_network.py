@@ -467,3 +467,31 @@ def test_a_counterfactual_of_nothing_changed_returns_the_row():
     assert model.counterfactual(row, {"x": row["x"]}) == {"y": row["y"], "g": row["g"]}
     with pytest.raises(InputError, match="would change its probabilities"):
         model.counterfactual(row, {"x": row["x"] + 1})
+
+
+def test_predictions_of_a_cause_are_as_wide_as_evidence_leaves_it():
+    """Against the normal law that made the data: one of two peaks or one, queried, predicted alone and in a table."""
+    random = np.random.default_rng(3)
+    a = random.normal(size=1500)
+    data = {"a": a, "b": a + 0.2 * random.normal(size=1500), "c": a**2 + 0.3 * random.normal(size=1500)}
+    model = mm.bp.BayesianNetwork([("a", "b"), ("a", "c")]).fit(data)
+    seen = [{"b": 1.0, "c": np.nan}, {"b": np.nan, "c": 1.0}, {"b": -0.5, "c": 0.3}]
+    table = pd.DataFrame(seen)
+    beliefs = model.predict(table, ["a"], rng=0)
+    levels, grid = [0.05, 0.25, 0.75, 0.95], np.linspace(-4, 4, 8001)
+    for i, row in enumerate(seen):
+        law = norm.pdf(grid)
+        law *= 1 if np.isnan(row["b"]) else norm.pdf(row["b"], grid, 0.2)
+        law *= 1 if np.isnan(row["c"]) else norm.pdf(row["c"], grid**2, 0.3)
+        law /= law.sum()
+        spread = np.sqrt(law @ grid**2 - (law @ grid) ** 2)
+        queried = model.query({name: each for name, each in row.items() if each == each}, ["a"], rng=0)
+        alone = model.predict(table.iloc[[i]], ["a"], rng=0)["a"]
+        np.testing.assert_allclose(alone.quantile(levels)[0], beliefs["a"].quantile(levels)[i], atol=1e-12)
+        error = spread / np.sqrt(beliefs.report.measures["draws that count, fewest in a row"])
+        assert beliefs["a"].mean()[i] == pytest.approx(queried["a"].mean(), abs=3 * error)
+        assert beliefs["a"].sd()[i] == pytest.approx(spread, rel=0.12)
+        np.testing.assert_allclose(beliefs["a"].quantile(levels)[i], queried["a"].quantile(levels), atol=4 * error)
+        # The density of two peaks is that of both, not of one smoothed over them.
+        density = beliefs["a"][i].density(grid)
+        assert np.sum(np.abs(density / density.sum() - law)) < 0.4

@@ -1,12 +1,14 @@
 """p(number | parents): a regression on all parents at once, with residuals drawn from rows with parents like these."""
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 from scipy.special import log_ndtr, logsumexp
 
 from meanmap.bp.beliefs.gain import clearly_better
+from meanmap.bp.conditionals.log_sums import LogSums
 from meanmap.bp.conditionals.normal_part import NormalPart
 from meanmap.bp.conditionals.row_weights import LeafWeights
 from meanmap.bp.conditionals.scales import Scales
@@ -130,14 +132,17 @@ class GivenParents:
     def _log_sums(self, rows: np.ndarray, gaps: np.ndarray) -> np.ndarray:
         """log Σᵢ wᵢ exp(−(gap − vᵢ)² / 2 width²), (m,)."""
         if self.forest is None:
-            return np.asarray(
-                logsumexp(-(((gaps[:, None] - self.values) / self.width) ** 2) / 2, axis=1, b=1 / len(self.values))
-            )
+            return self._sums(gaps)
         weights = self.forest.sparse(rows)
         starts, sizes = weights.indptr[:-1], np.diff(weights.indptr)
         exponents = ((np.repeat(gaps, sizes) - self.values[weights.indices]) / self.width) ** 2 / -2
         top = np.maximum.reduceat(exponents, starts)
         return top + np.log(np.add.reduceat(weights.data * np.exp(exponents - np.repeat(top, sizes)), starts))
+
+    @cached_property
+    def _sums(self) -> LogSums:
+        """Of all residuals alike."""
+        return LogSums(np.sort(self.values), self.width)
 
     def widths(self, value: np.ndarray) -> np.ndarray:
         """The bandwidth by which draws are smoothed to a density."""

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from scipy.special import logsumexp
 
-from meanmap.bp.beliefs.densities import NormalMixture
 from meanmap.bp.conditionals.coded_rows import CodedModel, CodedRows
 from meanmap.bp.conditionals.few_behind import mean_of_few
 from meanmap.bp.conditionals.given_parents import joined
@@ -17,9 +16,9 @@ from meanmap.bp.conditionals.label_tables import tables_of
 from meanmap.bp.conditionals.labels_given_parents import LabelsGivenParents
 from meanmap.bp.conditionals.laws import Law, beyond_data, pooled_labels
 from meanmap.bp.conditionals.seen_together import SeenTogether, extrapolated
+from meanmap.bp.conditionals.weighted_draws import FEW_DRAWS, agreeing, effective, evenly, normalised, smoothed
 from meanmap.bp.tables.clique_tree import CliqueTree
 from meanmap.core.door import Door
-from meanmap.core.errors import InputError
 from meanmap.core.notes import in_few, in_rows, warn_of
 from meanmap.core.points import spread_rows
 from meanmap.core.report import Report
@@ -37,11 +36,11 @@ __all__ = ["NetworkRows"]
 # The number of draws behind beliefs. It is smaller, down to LEAST_DRAWS, if all variables together would need more than
 # MOST_DRAWN numbers: answers about fifty variables then take a second.
 DRAWS, LEAST_DRAWS, MOST_DRAWN = 4000, 1000, 60_000
-# If the effective number of draws given the evidence is below this, a note says so.
-FEW_DRAWS = 100
-# Then as many are drawn again, up to so often for all rows of a table, and those whose log weight is so far below the
-# largest one are dropped.
+# If few draws agree with the evidence, as many are drawn again, up to so often, and those whose log weight is so far
+# below the largest one are dropped.
 AGAIN, NEGLIGIBLE = 15, 20.0
+# What the number of draws to which weights amount is called in reports.
+COUNT = "draws that count"
 # The kernel width of a belief is chosen from this many draws.
 ENOUGH = 500
 # Draws for each row of a table.
@@ -70,7 +69,9 @@ class NetworkRows(CodedModel):
         beliefs, reports = self._by_row(asked, dict.fromkeys(names, np.arange(asked.size)), rng)
         all_agree = all(report.converged for report in reports.values())
         notes = (*self.notes, *_noted(reports, asked.size))
-        return beliefs, Report("each row a query", all_agree, len(reports), notes=notes)
+        counts = [each.measures[COUNT] for each in reports.values() if COUNT in each.measures]
+        fewest = {f"{COUNT}, fewest in a row": min(counts)} if counts else {}
+        return beliefs, Report("each row a query", all_agree, len(reports), notes=notes, measures=fewest)
 
     def _in_rows(
         self, asked: CodedRows, wanted: Mapping[Hashable, np.ndarray], rng: Seed
@@ -116,8 +117,8 @@ class NetworkRows(CodedModel):
             told = beyond_data(self.columns, self.conditionals, parents, given, (*free, *hearing))
             told += self._extrapolated((*free, *hearing), given, parents, drawn, log_weights, ROW_JUDGED)
             if seen:
-                weights = _normalised(log_weights)
-                told += _agreeing(weights, total)[1]
+                weights = normalised(log_weights)
+                told += agreeing(weights, total)[1]
                 chosen = random.choice(len(log_weights), n, p=weights)
                 drawn = {name: each[chosen] for name, each in drawn.items()}
             notes.append(told)
@@ -183,7 +184,7 @@ class NetworkRows(CodedModel):
                 answers, report = self._weighed(names, cells, (), ROW_DRAWS, seed, ROW_JUDGED)
                 few = []
                 for name, (numbers, weights) in answers.items():
-                    found[name].append((numbers, weights))
+                    found[name].append(self._of_size(name, numbers, weights))
                     few += self._of_few(name, numbers, weights)
                 reports[row] = replace(report, notes=(*report.notes, *few))
         return {name: self._row_beliefs(name, each) for name, each in found.items()}, reports
@@ -236,13 +237,13 @@ class NetworkRows(CodedModel):
             )
             return {name: (np.eye(self.columns[name].width), exact[name]) for name in names}, report
         n = int(np.clip(MOST_DRAWN // (len(order) + len(hearing) + 1), LEAST_DRAWS, draws))
-        again, random = AGAIN if draws == DRAWS else 0, Rng.of(rng).generator
-        drawn, log_weights, n = self._drawn_again(n, again, order, hearing, known, parents, random)
-        weights = _normalised(log_weights)
+        random = Rng.of(rng).generator
+        drawn, log_weights, n = self._drawn_again(n, AGAIN, order, hearing, known, parents, random)
+        weights = normalised(log_weights)
         beyond += self._extrapolated((*order, *hearing), known, parents, drawn, log_weights, judged)
-        count, few = _agreeing(weights, n)
+        count, few = agreeing(weights, n)
         status = f"draws along the arrows, weighted by evidence: {count:.4g} of {n} have weight"
-        report = Report(status, not few, n, notes=(*few, *beyond), measures={"draws that count": count, **rows})
+        report = Report(status, not few, n, notes=(*few, *beyond), measures={COUNT: count, **rows})
         return {name: (drawn[name], weights) for name in names}, report
 
     def _extrapolated(
@@ -293,7 +294,7 @@ class NetworkRows(CodedModel):
         """Draws and log weights, more of them if few agree with the evidence, and how many were drawn in all."""
         drawn, logs = self._drawn(n, order, hearing, known, parents, random)
         total = n
-        while hearing and total <= again * n and np.isfinite(logs.max()) and _effective(logs) < FEW_DRAWS:
+        while hearing and total <= again * n and np.isfinite(logs.max()) and effective(logs) < FEW_DRAWS:
             more, others = self._drawn(n, order, hearing, known, parents, random)
             total, logs = total + n, np.concatenate([logs, others])
             kept = logs > logs.max() - NEGLIGIBLE
@@ -338,34 +339,15 @@ class NetworkRows(CodedModel):
         drawn, weights = (np.array([each[i].ravel() for each in answers]).reshape(-1, ROW_DRAWS) for i in (0, 1))
         law = self.conditionals[name]
         assert not isinstance(law, LabelsGivenParents)
-        widths = column.scale * law.widths(drawn)
-        return NormalMixture(weights, column.in_unit(drawn), widths**2)
+        return smoothed(column.in_unit(drawn), weights, column.scale * law.widths(drawn))
 
-
-def _agreeing(weights: np.ndarray, n: int) -> tuple[float, tuple[str, ...]]:
-    """The number of draws that weights amount to, and a note if these are few of n."""
-    count = float(1 / np.sum(weights**2))
-    note = (
-        f"{count:.3g} of {n} draws agree with the evidence, which is improbable: beliefs rest on these, and their "
-        "means and intervals are rough."
-    )
-    return count, (note,) if count < FEW_DRAWS else ()
-
-
-def _effective(log_weights: np.ndarray) -> float:
-    """The number of draws that weights amount to."""
-    weights = _normalised(log_weights)
-    return float(1 / np.sum(weights**2))
+    def _of_size(self, name: Hashable, numbers: np.ndarray, weights: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Draws of a number and their weights, as many as in every row where more or less were drawn."""
+        if self.columns[name].labels is not None or len(weights) == ROW_DRAWS:
+            return numbers, weights
+        return numbers[evenly(weights, ROW_DRAWS)], np.full(ROW_DRAWS, 1 / ROW_DRAWS)
 
 
 def _noted(reports: Mapping[int, Report], size: int) -> list[str]:
     """The notes on some rows as notes on a table of this size."""
     return in_rows([reports[row].notes if row in reports else () for row in range(size)])
-
-
-def _normalised(log_weights: np.ndarray) -> np.ndarray:
-    """Weights of draws that sum to one."""
-    if not np.isfinite(log_weights.max()):
-        raise InputError("no draw agrees with the evidence: its labels never occurred with such parents.")
-    weights = np.exp(log_weights - log_weights.max())
-    return weights / weights.sum()
