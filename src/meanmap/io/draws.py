@@ -18,7 +18,7 @@ from meanmap.core.types import Data, Seed
 from meanmap.embeddings.posterior import GaussianElement
 from meanmap.embeddings.readouts import Readouts
 from meanmap.ep import Posterior
-from meanmap.ep.linear.draws import log_likelihoods, responses
+from meanmap.ep.linear.contrasts import named
 from meanmap.ep.linear.fitted import Fitted
 from meanmap.ep.models.programs import Program
 from meanmap.ep.models.ranking import Ranking
@@ -41,9 +41,9 @@ def posterior_draws(posterior: object, draws: int = 1000, rng: Seed = None, poin
     ----------
     posterior : object
         - Draws of a kernel (`mm.learning.sample_kernel`): those draws, with their divergences and steps.
-        - What `mm.fit` found: joint draws of everything in its table, with groups `observed_data` and
-          `posterior_predictive` (ordered labels as 0, 1, ...; neither where responses are censored or truncated), and
-          `log_likelihood`, which `arviz.loo` needs. The latter two have draws of their own.
+        - What `mm.fit` found: joint draws of everything in its table and of the effects of groups, an array for each
+          effect, such as `Intercept | g`; with groups `observed_data` and `posterior_predictive` (ordered labels as 0,
+          1, ...; neither where responses are censored or truncated), and `log_likelihood`, which `arviz.loo` needs.
         - A regression, a ranking or a program of `mm.ep.models`: draws of the coefficients, skills or parameters by
           their names, jointly where the belief is joint.
         - What `mm.ep.infer` returned: draws of each variable's belief. Beliefs about different variables are drawn
@@ -77,8 +77,15 @@ def to_arviz(posterior: object, draws: int = 1000, rng: Seed = None, points: Dat
     groups = posterior_draws(posterior, draws, rng, points)
     with optional("to_arviz"):
         arviz: Any = import_module("arviz")
-    before_1 = int(arviz.__version__.split(".")[0]) < 1
-    return arviz.from_dict(**groups) if before_1 else arviz.from_dict(groups)
+    before_1, said = int(arviz.__version__.split(".")[0]) < 1, _dimensions(posterior)
+    return arviz.from_dict(**groups, **said) if before_1 else arviz.from_dict(groups, **said)
+
+
+def _dimensions(posterior: object) -> dict[str, Any]:
+    """What the axes of effects of groups are called, and the groups."""
+    groups = posterior.formula.rows.groups if isinstance(posterior, Fitted) else ()
+    dims = {f"{label} | {group.name}": [group.name] for group in groups for label in group.labels}
+    return {"dims": dims, "coords": {group.name: [named(each) for each in group.levels] for group in groups}}
 
 
 def _one_chain(drawn: Iterable[tuple[object, Any]]) -> Groups:
@@ -107,18 +114,20 @@ def _of_a_kernel(posterior: KernelDraws, draws: int, generator: np.random.Genera
 
 @_groups.register
 def _of_a_formula(posterior: Fitted, draws: int, generator: np.random.Generator, points: Data) -> Groups:
-    found = _one_chain(posterior.draws(draws, generator).items())
-    observed, scaled, rows = posterior.model.observed, posterior.scaled, posterior.formula.rows
-    name, response = posterior.response, observed.response * scaled.unit + scaled.base
-    if draws * len(response) > _MOST:
-        note = f"{draws} draws of {len(response)} rows are too many for groups of responses: ask for fewer draws"
+    seed, rows, name = int(generator.integers(2**53)), posterior.formula.rows, posterior.response
+    joint, found = posterior._drawn(draws, Rng.of(seed).generator), _one_chain(posterior.draws(draws, seed).items())
+    if draws * sum(len(group.levels) * len(group.labels) for group in rows.groups) <= _MOST:
+        found["posterior"] |= {effect: values[None] for effect, values in joint.of_groups(posterior.formula).items()}
+    observed, scaled = posterior.model.observed, posterior.scaled
+    if draws * len(rows.kept) > _MOST:
+        note = f"{draws} draws of {len(rows.kept)} rows are too many for groups of responses: ask for fewer draws"
         warn_of([note])
         return found
     if not posterior.limits:
-        values = responses(posterior.model, rows, observed.trials, scaled, draws, generator)
+        response = observed.response * scaled.unit + scaled.base
+        values = joint.responses(rows, observed.trials, generator)
         found |= {"posterior_predictive": {name: values[None]}, "observed_data": {name: response}}
-    logs = log_likelihoods(posterior.model, rows, scaled, draws, generator)
-    return found | {"log_likelihood": {name: logs[None]}}
+    return found | {"log_likelihood": {name: joint.log_likelihoods(rows, generator)[None]}}
 
 
 @_groups.register

@@ -103,7 +103,7 @@ def fit(
     -------
     Fitted
         `print` shows the table; `to_frame()`, `predict(frame)`, `group_effects()`, `contrasts(column)`, `draws()`,
-        `simulate()`, `leave_one_out()`, `log_evidence`, `report`. `mm.io.to_arviz` takes it.
+        `expected()`, `simulate()`, `leave_one_out()`, `log_evidence`, `report`. `mm.io.to_arviz` takes it.
 
     Notes
     -----

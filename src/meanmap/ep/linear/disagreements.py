@@ -24,7 +24,7 @@ def disagreements(judged: Weighted, shared: Shared, names: tuple[str, ...]) -> l
     """Standard deviations and ends of intervals of effects that all rows share, given the first node, worst first."""
     if not len(names):
         return []
-    shares, values = judged.shares, judged.draws @ shared.turn.T + shared.offset
+    shares, values = judged.shares, judged.draws @ shared.turn.T + shared.offsets[:, 0]
     effective = judged.effective * len(shares)
     first = shared.laws.at_node(0)
     sds, own, found = first.sds[:, 0], values.std(0), []

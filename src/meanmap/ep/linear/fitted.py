@@ -21,8 +21,8 @@ from meanmap.core.values import Value, aligned, frame_of
 from meanmap.ep.linear.contrasts import differences, named, reference_grid
 from meanmap.ep.linear.coordinates import Coordinates
 from meanmap.ep.linear.doubts import far_outside
-from meanmap.ep.linear.draws import counts, responses, smooth, trials_of
-from meanmap.ep.linear.formula import Formula
+from meanmap.ep.linear.draws import JointDraws, smooth, trials_of
+from meanmap.ep.linear.formula import Formula, Rows
 from meanmap.ep.linear.integrate import UNSETTLED, Integrated
 from meanmap.ep.linear.leave_out import log_densities
 from meanmap.ep.linear.mixtures import Normals, Smooth, levels_of, quantiles
@@ -104,7 +104,7 @@ class Fitted(Paged, Value):
         """
         pandas: Any = import_module("pandas")
         data = handed_over(data)
-        rows = self.formula.rows if data is None else self.formula.later(data)
+        rows = self._rows(data)
         warn_of(far_outside(self.formula, rows))
         level = probability(confidence)
         index = self.formula.index if data is None else getattr(data, "index", None)
@@ -167,20 +167,31 @@ class Fitted(Paged, Value):
         found = np.stack([*law.moments, *law.interval(level)], axis=1)
         return pandas.DataFrame(found, names, ["estimate", "sd", "low", "high"])
 
-    def draws(self, count: int = 1000, rng: Seed = None) -> Any:
-        """Joint draws of everything in the table, as a pandas frame with a column for each of its rows."""
+    def draws(self, count: int = 1000, rng: Seed = None, groups: bool = False) -> Any:
+        """Joint draws of everything in the table, as a pandas frame with a column for each of its rows.
+
+        `groups=True` adds a column for each effect of each group, such as `Intercept | g[3]`, in the same draws.
+        """
         pandas: Any = import_module("pandas")
-        generator = Rng.of(rng).generator
-        taken = counts(self.model, whole_number(count, "count", least=1), generator)
-        components = []
+        generator, components = Rng.of(rng).generator, []
+        joint = self._drawn(whole_number(count, "count", least=1), generator)
         if self.model.components.size:
-            joint = self._component_values(smooth(self.model, self.coordinates, taken, generator))
-            for (_, values), (_, own, drawn) in zip(joint, self._smooth_components, strict=True):
+            around = self._component_values(smooth(self.model, self.coordinates, joint.taken, generator))
+            for (_, values), (_, own, drawn) in zip(around, self._smooth_components, strict=True):
                 # Ranks are those of the joint distribution, values those of the component's own.
                 components.append(quantiles(*own, levels_of(values, *drawn))[:, None])
-        table = np.concatenate([self.shared.draws(taken, generator), *components], axis=1)
-        names = [row[0] for row in self._table(0.95)]
-        return pandas.DataFrame(generator.permutation(table), columns=names)
+        table = np.concatenate([joint.of_shared(), *components], axis=1)[joint.order]
+        found = pandas.DataFrame(table, columns=[row[0] for row in self._table(0.95)])
+        return pandas.concat([found, pandas.DataFrame(joint.columns(self.formula))], axis=1) if groups else found
+
+    def expected(self, data: Data | None = None, draws: int = 200, rng: Seed = None) -> np.ndarray:
+        """Draws (draws, n) of the expected response at the fitted rows, or at others; `predict` summarises it.
+
+        For ordered labels (draws, n, labels): the probability of each. With the same `rng` and number they are the
+        draws of `draws`, row by row, so that effects and expected responses are joint.
+        """
+        rows, generator = self._rows(data), Rng.of(rng).generator
+        return self._drawn(whole_number(draws, "draws", least=1), generator).expected(rows, generator)
 
     def simulate(self, data: Data | None = None, draws: int = 200, rng: Seed = None) -> np.ndarray:
         """New responses (draws, n) at the fitted rows, or at others; to compare with the observed ones.
@@ -188,12 +199,16 @@ class Fitted(Paged, Value):
         New groups have the distribution of all groups; rows of one new group share its effects. Censored or truncated
         responses are drawn without their limits.
         """
-        data = handed_over(data)
-        rows = self.formula.rows if data is None else self.formula.later(data)
-        trials = self.model.observed.trials if data is None else trials_of(self.response, data)
-        whole_number(draws, "draws", least=1)
-        found = responses(self.model, rows, trials, self.scaled, draws, Rng.of(rng).generator)
+        rows, generator = self._rows(data), Rng.of(rng).generator
+        trials = self.model.observed.trials if data is None else trials_of(self.response, handed_over(data))
+        found = self._drawn(whole_number(draws, "draws", least=1), generator).responses(rows, trials, generator)
         return np.array(self.levels)[found.astype(int)] if self.levels else found
+
+    def _drawn(self, count: int, generator: np.random.Generator) -> JointDraws:
+        return JointDraws.of(self.model, self.scaled, self.shared, count, generator)
+
+    def _rows(self, data: Data | None) -> Rows:
+        return self.formula.rows if data is None else self.formula.later(handed_over(data))
 
     def leave_one_out(self) -> Any:
         """The log density of each response given all other rows, as a pandas series with the index of the data, or row

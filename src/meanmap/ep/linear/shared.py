@@ -7,6 +7,7 @@ import numpy as np
 
 from meanmap.ep.linear.formula import Formula
 from meanmap.ep.linear.integrate import Integrated
+from meanmap.ep.linear.joint import Joint
 from meanmap.ep.linear.mixtures import Shaped
 from meanmap.ep.linear.ordered import cutpoints, threshold_names
 from meanmap.ep.linear.scaled import Scaled
@@ -33,8 +34,8 @@ class Shared:
         Marginal distributions in the units of the data.
     covariances : (nodes, p, p) array
         Covariances, with the standard deviations of the marginals.
-    turn, offset : (p, effects) and (p,) arrays
-        The linear map from effects in scaled units to these, at the first node.
+    turn, offsets : (p, effects) and (p, nodes) arrays
+        The linear map from effects in scaled units to these.
     middle, plain : (p,) arrays
         Means and standard deviations of the joint Gaussian at the first node.
     """
@@ -42,7 +43,7 @@ class Shared:
     laws: Shaped
     covariances: np.ndarray
     turn: np.ndarray
-    offset: np.ndarray
+    offsets: np.ndarray
     middle: np.ndarray
     plain: np.ndarray
 
@@ -73,7 +74,7 @@ class Shared:
         else:
             offsets[list(scaled.constants)] = scaled.base
         laws.means += offsets
-        return cls(laws, covariances, turn, offsets[:, 0], wide @ nodes[0].settled.joint.mean + offsets[:, 0], plain[0])
+        return cls(laws, covariances, turn, offsets, wide @ nodes[0].settled.joint.mean + offsets[:, 0], plain[0])
 
     @property
     def mean(self) -> np.ndarray:
@@ -86,13 +87,20 @@ class Shared:
         away = self.laws.means.T - self.mean
         return np.einsum("k,kab->ab", self.laws.shares, self.covariances) + (away.T * self.laws.shares) @ away
 
-    def draws(self, taken: np.ndarray, generator: np.random.Generator) -> np.ndarray:
-        """Draws with these correlations and the shapes of the marginals; `taken` is the number from each node."""
-        found = [np.zeros((0, len(self.laws.means)))]
-        for k, count in enumerate(taken):
-            sds = np.sqrt(np.diag(self.covariances[k]))
-            correlation = self.covariances[k] / np.outer(sds, sds)
-            found.append(
-                self.laws.from_normal(k, generator.multivariate_normal(np.zeros(len(sds)), correlation, count))
-            )
-        return np.concatenate(found)
+    def shaped(
+        self, at: int, joint: Joint, count: int, generator: np.random.Generator
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Draws given a node: (count, p) with the shapes of the marginals, and θ, (count, total).
+
+        The other effects in θ are moved by their regression on those that all rows share, so that sums of both are as
+        certain as they were.
+        """
+        thetas, width = joint.draws(count, generator), self.turn.shape[1]
+        if not width:
+            return np.zeros((count, 0)), thetas
+        plain = thetas[:, :width] @ self.turn.T
+        middle, sds = self.turn @ joint.mean[:width], np.sqrt(np.diag(self.turn @ joint.within(0)[0] @ self.turn.T))
+        shared = self.laws.from_normal(at, (plain - middle) / sds)
+        moved = np.linalg.lstsq(self.turn, (shared - plain - self.offsets[:, at]).T)[0].T
+        covariances = joint.solve(np.eye(width, joint.predictor.total))
+        return shared, thetas + moved @ np.linalg.solve(covariances[:, :width], covariances)
