@@ -235,3 +235,26 @@ def test_the_spread_of_intercepts_is_that_where_x_is_0():
     assert shown.sd["sd(Intercept | g)"] < 0.4
     with pytest.raises(ColumnError, match="'c' is 7 in all rows, so it has no effects by group"):
         fit("y ~ x + (1 + c | g)", {"y": y, "x": x, "g": g, "c": np.full(600, 7.0)})
+
+
+def test_predictions_where_effects_of_groups_are_0_against_dense_algebra(slopes):
+    """As re.form=NA in lme4: new groups have the same estimate, and the spread of groups on top."""
+    rows, prior = table_rows()
+    new = {"x": [2.0, 5.0], "k": ["lo", "hi"]}
+    mean, covariance = dense(slopes, rows, prior, (fixed(np.array(new["x"]), np.array(new["k"]))[0], np.zeros((2, 24))))
+    found = slopes.predict(new, groups=False)
+    np.testing.assert_allclose(found.estimate, mean + DATA.y.mean(), rtol=1e-6)
+    np.testing.assert_allclose(found.sd, np.sqrt(np.diag(covariance)), rtol=1e-5)
+    assert (slopes.predict({**new, "g": [77, 77]}).sd > 1.2 * found.sd).all()
+    np.testing.assert_allclose(slopes.expected(new, 4000, rng=0, groups=False).mean(0), found.estimate, rtol=0.02)
+    old = slopes.predict(groups=False)
+    np.testing.assert_allclose(old, slopes.predict(DATA[["x", "k"]], groups=False))
+    labels = fit("b ~ x + (1 | g/h)", DATA, "bernoulli")
+    there = labels.predict({"x": [9.0]}, groups=False)
+    drawn = labels.draws(20_000, rng=0)
+    by_hand = 1 / (1 + np.exp(-drawn["Intercept"] - 9 * drawn["x"]))
+    np.testing.assert_allclose(
+        there.iloc[0], [by_hand.mean(), by_hand.std(), *by_hand.quantile([0.025, 0.975])], atol=0.01
+    )
+    with pytest.raises(ColumnError, match="data has no column 'g'"):
+        slopes.predict(new)

@@ -57,7 +57,7 @@ def exact_labels(table: Any, b: Any, logs: Any) -> Any:
         eta = b[:, None] + u
         kinds, place = np.unique(labels, axis=0, return_inverse=True)
         parts = np.stack([prior - s * np.logaddexp(0, -eta) - (n - s) * np.logaddexp(0, eta) for s, n in kinds], 1)
-        masses = logsumexp(parts, axis=2)
+        masses: Any = logsumexp(parts, axis=2)
         shares = np.exp(parts - masses[..., None])[:, place.ravel()[:2]]
         height = masses[:, place.ravel()].sum(1) + norm.logpdf(b, 0, 2.5)
         height += -2 * np.log1p((np.exp(log) / 2.5) ** 2 / 3) + log

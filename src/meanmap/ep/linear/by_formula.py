@@ -102,8 +102,9 @@ def fit(
     Returns
     -------
     Fitted
-        `print` shows the table; `to_frame()`, `predict(frame)`, `group_effects()`, `contrasts(column)`, `draws()`,
-        `expected()`, `simulate()`, `leave_one_out()`, `log_evidence`, `report`. `mm.io.to_arviz` takes it.
+        `print` shows the table; `to_frame()`, `predict(frame)` (with `groups=False` where effects of groups are 0),
+        `group_effects()`, `contrasts(column)`, `draws()`, `expected()`, `simulate()`, `leave_one_out()`,
+        `log_evidence`, `report`. `mm.io.to_arviz` takes it.
 
     Notes
     -----

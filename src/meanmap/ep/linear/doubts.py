@@ -133,7 +133,7 @@ def far_outside(formula: Formula, rows: Rows) -> list[str]:
                         else f"{name!r} is {value:g} in row {int(beyond.argmax())}, {where}: the prediction {what}, or "
                         "the unit is another one"
                     )
-    for group in rows.groups:
+    for group in rows.groups if rows.grouped else ():
         known = formula.levels[group.name]
         keys = group.name.split(":")
         columns = [rows.frame[key].tolist() for key in keys]

@@ -22,7 +22,7 @@ from meanmap.ep.linear.contrasts import differences, named, reference_grid
 from meanmap.ep.linear.coordinates import Coordinates
 from meanmap.ep.linear.doubts import far_outside
 from meanmap.ep.linear.draws import JointDraws, smooth, trials_of
-from meanmap.ep.linear.formula import Formula, Rows
+from meanmap.ep.linear.formula import Formula
 from meanmap.ep.linear.integrate import UNSETTLED, Integrated
 from meanmap.ep.linear.leave_out import log_densities
 from meanmap.ep.linear.mixtures import Normals, Smooth, levels_of, quantiles
@@ -94,17 +94,18 @@ class Fitted(Paged, Value):
         rows, columns = self._table(confidence), ("estimate", "sd", "low", "high")
         return frame_of({name: [row[k] for row in rows] for k, name in enumerate(columns, 1)}, [row[0] for row in rows])
 
-    def predict(self, data: Data | None = None, confidence: float = 0.95) -> Any:
+    def predict(self, data: Data | None = None, confidence: float = 0.95, groups: bool = True) -> Any:
         """The expected response at the fitted rows, or at new ones, as a pandas frame: estimate, sd, low, high.
 
-        Its index is that of the data, or row numbers. New groups have the distribution of all groups; a binomial
-        response is the share of successes. Ordered labels have a row for the probability of each;
+        Its index is that of the data, or row numbers. New groups have the distribution of all groups;
+        `groups=False` gives the prediction where effects of groups are 0 (`re.form=NA` in lme4), and needs no columns of
+        groups. A binomial response is the share of successes. Ordered labels have a row for the probability of each;
         `predict(frame)["estimate"].unstack()` has a column for each. A censored or truncated response has the mean that
         it has without its limits.
         """
         pandas: Any = import_module("pandas")
         data = handed_over(data)
-        rows = self._rows(data)
+        rows = self.formula.later(data, groups)
         warn_of(far_outside(self.formula, rows))
         level = probability(confidence)
         index = self.formula.index if data is None else getattr(data, "index", None)
@@ -184,13 +185,13 @@ class Fitted(Paged, Value):
         found = pandas.DataFrame(table, columns=[row[0] for row in self._table(0.95)])
         return pandas.concat([found, pandas.DataFrame(joint.columns(self.formula))], axis=1) if groups else found
 
-    def expected(self, data: Data | None = None, draws: int = 200, rng: Seed = None) -> np.ndarray:
+    def expected(self, data: Data | None = None, draws: int = 200, rng: Seed = None, groups: bool = True) -> np.ndarray:
         """Draws (draws, n) of the expected response at the fitted rows, or at others; `predict` summarises it.
 
         For ordered labels (draws, n, labels): the probability of each. With the same `rng` and number they are the
-        draws of `draws`, row by row, so that effects and expected responses are joint.
+        draws of `draws`, row by row, so that effects and expected responses are joint. `groups` is that of `predict`.
         """
-        rows, generator = self._rows(data), Rng.of(rng).generator
+        rows, generator = self.formula.later(handed_over(data), groups), Rng.of(rng).generator
         return self._drawn(whole_number(draws, "draws", least=1), generator).expected(rows, generator)
 
     def simulate(self, data: Data | None = None, draws: int = 200, rng: Seed = None) -> np.ndarray:
@@ -199,16 +200,14 @@ class Fitted(Paged, Value):
         New groups have the distribution of all groups; rows of one new group share its effects. Censored or truncated
         responses are drawn without their limits.
         """
-        rows, generator = self._rows(data), Rng.of(rng).generator
-        trials = self.model.observed.trials if data is None else trials_of(self.response, handed_over(data))
+        data, generator = handed_over(data), Rng.of(rng).generator
+        rows = self.formula.later(data)
+        trials = self.model.observed.trials if data is None else trials_of(self.response, data)
         found = self._drawn(whole_number(draws, "draws", least=1), generator).responses(rows, trials, generator)
         return np.array(self.levels)[found.astype(int)] if self.levels else found
 
     def _drawn(self, count: int, generator: np.random.Generator) -> JointDraws:
         return JointDraws.of(self.model, self.scaled, self.shared, count, generator)
-
-    def _rows(self, data: Data | None) -> Rows:
-        return self.formula.rows if data is None else self.formula.later(handed_over(data))
 
     def leave_one_out(self) -> Any:
         """The log density of each response given all other rows, as a pandas series with the index of the data, or row

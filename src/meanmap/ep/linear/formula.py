@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -53,13 +53,16 @@ class Groups:
 
 @dataclass(frozen=True)
 class Rows:
-    """The design of a formula for the rows of a frame; `kept` says which these are."""
+    """The design of a formula for the rows of a frame; `kept` says which these are, and `grouped` whether effects of
+    groups count.
+    """
 
     shared: np.ndarray
     offset: np.ndarray
     groups: tuple[Groups, ...]
     frame: Any
     kept: np.ndarray
+    grouped: bool = True
 
 
 class Formula:
@@ -93,11 +96,13 @@ class Formula:
             )
         grouped = self._names_of(self.terms)
         response = set(model.response.var_names) - {""}
-        asked = sorted({*self._names_of(model.common_terms), *grouped} - {""})
+        without = self._names_of(model.common_terms)
+        asked = sorted({*without, *grouped} - {""})
         names = list(dict.fromkeys([*sorted(response), *asked, *also]))
         frame, kept, gaps = as_frame(data, names, missing, "data", _CODINGS if re.search(r"\bC\(", text) else ())
         names = list(frame)
         self.asked = tuple(name for name in asked if name in names)
+        self.without_groups = tuple(name for name in self.asked if name in without)
         columns: Any = data
         there = dict(zip(names, ~gaps.T, strict=True))
         self.unlike = selection_notes({name: columns[name] for name in names}, there, against=sorted(response))
@@ -181,10 +186,16 @@ class Formula:
         """The columns of the grouping factors."""
         return {key for factor in self.levels for key in factor.split(":")}
 
-    def later(self, data: Data) -> Rows:
-        """The design of rows of another frame, read like the first one."""
-        frame, kept, _ = as_frame(data, self.asked, "refuse", "data")
-        for name in (each for each in self.asked if each not in self.grouping):
+    def later(self, data: Data | None, grouped: bool = True) -> Rows:
+        """The design of rows of another frame, read like the first one; None for the rows of the first.
+
+        Without effects of groups, columns that only these need may be missing.
+        """
+        if data is None:
+            return replace(self.rows, grouped=grouped)
+        asked = self.asked if grouped else self.without_groups
+        frame, kept, _ = as_frame(data, asked, "refuse", "data")
+        for name in (each for each in asked if each not in self.grouping):
             if holds_floats(self.rows.frame[name]) and not holds_floats(frame[name]):
                 raise ColumnError(
                     f"column {name!r} of data holds {frame[name].iloc[0]!r}; expected numbers"
@@ -192,6 +203,8 @@ class Formula:
                     + ", as in the data of the fit."
                 )
         for name, levels in (self.labelled | self._labels(term.expr for term in self.terms)).items():
+            if name not in frame:
+                continue
             said = refused_levels(name, frame[name].to_numpy(), levels)
             if said is not None:
                 raise ColumnError(said)
@@ -199,7 +212,7 @@ class Formula:
             common = None if self.matrices.common is None else self.matrices.common.evaluate_new_data(frame)
             if common is not None and len(self.names):
                 self._check_row_by_row()
-        return self._rows(frame, kept, common, new=True)
+        return self._rows(frame, kept, common, new=True, grouped=grouped)
 
     def _check_row_by_row(self) -> None:
         """Refuse columns such as I(x - np.mean(x)), whose values in one row depend on the other rows."""
@@ -214,7 +227,7 @@ class Formula:
                 "keep the values of the fit."
             )
 
-    def _rows(self, frame: Any, kept: np.ndarray, common: Any, new: bool) -> Rows:
+    def _rows(self, frame: Any, kept: np.ndarray, common: Any, new: bool, grouped: bool = True) -> Rows:
         matrix = np.zeros((len(frame), 0)) if common is None else np.asarray(common.design_matrix, float)
         matrix = matrix.reshape(len(matrix), -1)
         kinds = [
@@ -226,8 +239,12 @@ class Formula:
         _check_computed(matrix, self.text)
         if len(matrix) != len(frame):  # only constants: formulae leaves them as one row
             matrix = np.broadcast_to(matrix, (len(frame), matrix.shape[1]))
-        groups = tuple(self._group(name, frame, new) for name in dict.fromkeys(t.factor.name for t in self.terms))
-        return Rows(matrix[:, ~is_offset], matrix[:, is_offset].sum(1), groups, frame, kept)
+        if grouped:
+            groups = tuple(self._group(name, frame, new) for name in dict.fromkeys(t.factor.name for t in self.terms))
+        else:
+            none = np.zeros(len(frame), int)
+            groups = tuple(replace(each, index=none, design=each.design[none]) for each in self.rows.groups)
+        return Rows(matrix[:, ~is_offset], matrix[:, is_offset].sum(1), groups, frame, kept, grouped)
 
     def _group(self, name: str, frame: Any, new: bool) -> Groups:
         brackets = [together for together in self.brackets if together.factor == name]

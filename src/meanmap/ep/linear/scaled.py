@@ -104,7 +104,9 @@ class Scaled:
         return Predictor(tuple(blocks))
 
     def group_designs(self, rows: Rows) -> list[np.ndarray]:
-        """The columns of each grouping factor in these units."""
+        """The columns of each grouping factor in these units; 0 if effects of groups do not count."""
+        if not rows.grouped:
+            return [np.zeros(group.design.shape) for group in rows.groups]
         units = zip(rows.groups, self.group_middles, self.group_spreads, strict=True)
         return [(group.design - middle) / spread for group, middle, spread in units]
 
