@@ -307,6 +307,8 @@ def test_evidence_that_is_far_or_contradicts_itself_is_told():
     field = mm.KernelField([(0, 1), (1, 2)]).fit((x, 0.9 * x + 0.44 * rng.normal(size=400)))
     far = field.query({0: 50.0}).report.notes
     assert any("evidence[0] is far from all data" in note and "deviations from the nearest" in note for note in far)
+    assert any("where the kernel is 0: beliefs" in note for note in far)
+    assert any("extrapolated from the nearest rows" in note for note in field.query({0: 12.0}).report.notes)
     torn = field.query({0: 2.5, 2: -2.5}).report.notes
     assert any("the evidence about 1 contradicts itself" in note for note in torn)
     assert not any("far" in note or "contradicts" in note for note in field.query({0: 1.0, 2: 0.4}).report.notes)

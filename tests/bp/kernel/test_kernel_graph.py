@@ -213,6 +213,32 @@ def test_evidence_far_from_the_data_and_beliefs_on_few_points_are_reported(model
     assert not any("far from" in note or "rests on" in note for note in quiet)
 
 
+def test_beliefs_far_from_the_data_are_those_of_the_outermost_rows_until_the_kernel_is_zero():
+    """As docs/methods/trees.rst says, with its numbers; the marginal is right only beyond 38 lengthscales."""
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=300)
+    y = 0.4 * x + 0.15 * rng.normal(size=300)
+    marginal, spread, edge = y.mean(), y.std(), y[np.argsort(x)[-3:]].mean()
+    assert abs(marginal) < 0.03
+    assert round(spread, 2) == 0.44
+    assert round(x.max(), 1) == 3.1
+    model = mm.KernelGraph([("x", "y")]).fit({"x": x, "y": y})
+    multiple = model.chosen["x", "y"]["likelihood_median_multiple"]
+    lengthscale = multiple * np.median(np.abs(x[:, None] - x)[np.triu_indices(300, 1)])
+    for there in (5.0, 10.0, 20.0, x.max() + 37 * lengthscale):
+        found = model.query({"x": there}, targets=["y"])
+        assert round(float(found["y"].mean()), 1) == 1.1
+        assert round(float(found["y"].sd()), 2) == 0.18
+        assert abs(found["y"].mean() - edge) < 0.1
+        assert found["y"].mean() > marginal + 2.5 * spread
+        assert any("extrapolated from the nearest rows, and may be narrow and far off" in n for n in found.report.notes)
+    zero = model.query({"x": x.max() + 40 * lengthscale}, targets=["y"])
+    np.testing.assert_allclose([zero["y"].mean(), zero["y"].sd()], [marginal, spread], rtol=1e-6)
+    assert any("where the kernel is 0: beliefs about the others are as if it had" in note for note in zero.report.notes)
+    rows = model.query({"x": [0.0, 10.0, 400.0]}, targets=["y"]).report.notes
+    assert any("in 2 of 3 queries" in note and "extrapolated" in note for note in rows)
+
+
 @pytest.mark.parametrize("field", [False, True])
 def test_beliefs_of_gaussian_chains_are_near_the_exact_ones_or_said_to_be_drawn_to_the_middle(field):
     rng, n, steps, rho = np.random.default_rng(40), 1000, 5, 0.9

@@ -269,10 +269,11 @@ class FittedKernelField(FittedField):
             if len(leaving):
                 features = self._seen_likelihood(int(self.template[leaving[0]])).phi
                 typical = np.mean(np.sum(np.asarray(features.factor) ** 2, axis=1))  # k(x, x) of the pivots
-                far = np.sum(transformed(features, value) ** 2, axis=1) < NEAR * typical
+                phi = transformed(features, value)
+                far = np.sum(phi**2, axis=1) < NEAR * typical
                 told, asked = (self.graph.names[node], self._variable(node).sample, value), Asked(len(far))
                 if far.any():
-                    notes.append(far_note(*told, far, asked))
+                    notes.append(far_note(*told, far, ~phi.any(axis=1), asked))
                 elif not tail:
                     tail = tail_note(*told, asked, times)
         return [*notes, *tail]

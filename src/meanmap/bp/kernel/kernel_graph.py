@@ -37,9 +37,9 @@ class KernelGraph(Paged):
     Parameters
     ----------
     graph : Graph, NetworkX graph or list of edges
-        On a tree or forest answers are exact. On graphs with cycles messages are sent until they converge, and beliefs
-        are approximate: reports say so. A directed graph, from `mm.pc` or NetworkX, is accepted if no two arrows point
-        to the same node: directions then do not matter.
+        On a tree or forest messages are exact given the learned operators. On graphs with cycles they are sent until
+        they converge, and beliefs are approximate: reports say so. A directed graph, from `mm.pc` or NetworkX, is
+        accepted if no two arrows point to the same node: directions then do not matter.
     kernels : mapping from names to kernels, optional
         By default RBF with lengthscales chosen for each edge, Delta for labels, Rotation for rotations.
     ridge : float, optional
@@ -55,6 +55,10 @@ class KernelGraph(Paged):
     -----
     Song, Gretton & Guestrin (2010), algorithm 1, with the factors in the order of the errata. Messages are kept as
     values at the training points and travel through operators of low rank.
+
+    Evidence far from all rows does not give the marginals: messages are scaled to a maximum of one, so that beliefs
+    stay near those of the outermost rows, however far it is. They are the marginals only where the kernel is 0 in
+    floating-point numbers, beyond about 38 lengthscales of an RBF. Notes say which.
 
     Examples
     --------

@@ -68,11 +68,14 @@ class Support:
     ----------
     far : array (B,) of bool
         Whether x̄ is far from all data: ‖φ(x̄)‖² is the part of k(x̄, x̄) that their span contains.
+    silent : array (B,) of bool
+        Whether it is so far that the kernel is 0 in floating-point numbers: messages are then constants.
     size : array (B,)
         (Σ lᵢ)² / Σ lᵢ² with the weights lᵢ = φ(x̄)ᵀ (C + λ I)⁻¹ φ(xᵢ) that the likelihood operator gives to the data.
     """
 
     far: np.ndarray
+    silent: np.ndarray
     size: np.ndarray
 
     @classmethod
@@ -85,14 +88,15 @@ class Support:
             squares = np.sum((weights @ values.T) ** 2, axis=1)
         else:  # of many rows, without a number for each row and each point
             squares = np.sum((weights @ (values.T @ values)) * weights, axis=1)
-        return cls(far, (weights @ values.sum(axis=0)) ** 2 / np.maximum(squares, 1e-300))
+        size = (weights @ values.sum(axis=0)) ** 2 / np.maximum(squares, 1e-300)
+        return cls(far, ~phi.any(axis=1), size)
 
     @classmethod
     def at(cls, edge: LikelihoodEdge, points: Points) -> "Support":
         """The support of any number of observations, some at a time."""
         step = max(MOST_FEATURES // edge.observed.values.shape[1], 1)
         parts = [cls.of(edge, edge.observed.at(rows(points, part))) for part in slices(count(points), step)]
-        return cls(np.concatenate([part.far for part in parts]), np.concatenate([part.size for part in parts]))
+        return cls(*(np.concatenate([getattr(each, name) for each in parts]) for name in ("far", "silent", "size")))
 
     @staticmethod
     def least(supports: Iterable["Support"]) -> "Support":
@@ -117,15 +121,22 @@ class Asked:
         return "" if which.all() else f" {self.among(which)}"
 
 
-def far_note(name: Hashable, sample: NodeSample, seen: object, far: np.ndarray, asked: Asked) -> str:
-    """A note that an observation is far from all data, and for numbers how far away."""
+def far_note(
+    name: Hashable, sample: NodeSample, seen: object, far: np.ndarray, silent: np.ndarray, asked: Asked
+) -> str:
+    """A note that an observation is far from all data, for numbers how far away, and what beliefs are then.
+
+    Messages are scaled to a largest value of 1. What is left of the kernel, however little, thus counts in full.
+    """
     text = f"{asked.argument}[{name!r}] is far from all data {asked.among(far)}"
     if in_columns(seen) and holds_floats(seen):
         spread = np.maximum(sample.points.std(axis=0), np.finfo(float).tiny)
         there = np.broadcast_to(seen, (len(far), seen.shape[1]))[far][:MOST_MEASURED] / spread
         nearest = [np.abs(sample.points / spread - each).max(axis=1).min() for each in there]
         text += f", {max(nearest):.3g} standard deviations from the nearest"
-    return text + ": it carries almost no information about the others."
+    if silent[far].all():
+        return text + ", where the kernel is 0: beliefs about the others are as if it had not been observed."
+    return text + ": beliefs about the others are extrapolated from the nearest rows, and may be narrow and far off."
 
 
 def tail_note(name: Hashable, sample: NodeSample, seen: Any, asked: Asked, times: int = 1) -> list[str]:
@@ -180,7 +191,7 @@ def contradiction_note(name: Hashable, agreement: float, where: str = "") -> str
 
 def evidence_notes(name: Hashable, sample: NodeSample, seen: Any, data: Support, asked: Asked) -> list[str]:
     """Notes on values that were seen with few data behind them, or none."""
-    notes = [far_note(name, sample, seen, data.far, asked)] if data.far.any() else []
+    notes = [far_note(name, sample, seen, data.far, data.silent, asked)] if data.far.any() else []
     notes += tail_note(name, sample, rows(seen, np.flatnonzero(~data.far)), asked)
     few = (data.size < FEW_DATA) & ~data.far
     if few.any():
