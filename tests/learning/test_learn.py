@@ -19,7 +19,7 @@ from meanmap.core.errors import (
 from meanmap.kernels import RBF, Laplace, Matern, OnColumns
 from meanmap.kernels.terms import terms_of
 from meanmap.learning import log_pseudolikelihood
-from meanmap.learning.doubts import mode_doubts
+from meanmap.learning.doubts import data_doubts, mode_doubts
 from meanmap.learning.held_out import held_out
 from meanmap.learning.hyperparameters import Hyperparameters
 from meanmap.learning.learn import MOST_POINTS
@@ -312,6 +312,27 @@ def test_doubts_are_said_in_words():
     assert bounded.modes[0].at_bound
     assert not bounded.report.converged
     assert any("end of the search range" in note for note in bounded.report.notes)
+
+
+def test_a_second_group_of_rows_is_not_called_outliers():
+    """Advice to trim is for isolated values: a second mode is part of the density."""
+    rng = np.random.default_rng(7)
+    main = rng.normal(size=475)
+
+    def said(*far: np.ndarray | float, of: np.ndarray = main) -> list[str]:
+        return data_doubts(np.hstack([of, *map(np.atleast_1d, far)])[:, None], ("x",))
+
+    (group,) = said(30 + rng.normal(size=25))
+    assert group.startswith("25 values of x (5 % of the rows) lie close together near 2")
+    assert "Trim" not in group
+    assert "lengthscales learned from each group alone" in group
+    both = said(30 + rng.normal(size=25), -400.0, 900.0)
+    assert [("group of rows" in each, "Trim" in each) for each in both] == [(True, False), (False, True)]
+    assert both[1].startswith("2 value(s) of x lie more than 10 robust standard deviations away")
+    assert len(said(30 + rng.normal(size=10), -60 + rng.normal(size=10))) == 2
+    assert ["Trim" in each for each in said(30 + 0.1 * rng.normal(size=3))] == [True]  # .6 % of the rows
+    tails = [rng.standard_cauchy(1000) for _ in range(100)] + [rng.lognormal(sigma=2, size=1000) for _ in range(100)]
+    assert sum("group of rows" in each for tail in tails for each in said(of=tail)) <= 6
 
 
 def test_a_table_is_told_by_its_columns():
