@@ -119,7 +119,7 @@ def run(setting: Setting) -> Outcome:
     """Several operators, each trained on its own messages."""
     from matplotlib import pyplot
 
-    every = [measured(setting, repeat) for repeat in range(setting.choose(smoke=1, quick=3, paper=5))]
+    every = [measured(setting, repeat) for repeat in range(setting.choose(smoke=1, quick=3, paper=25))]
     variances, stated, error = (every[0][what] for what in ("variances", "stated", "error"))
     numbers = {
         name: Number.mean([one[name] for one in every])
@@ -220,6 +220,6 @@ EXPERIMENT = Experiment(
             ours=True,
         ),
     ),
-    {"smoke": 0.3, "quick": 0.5, "paper": 3},
+    {"smoke": 0.3, "quick": 0.5, "paper": 5},
     run,
 )
