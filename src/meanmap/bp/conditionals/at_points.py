@@ -76,12 +76,12 @@ class AtPoints:
         """The observed range of a number that represents a parent."""
         return self.which.ends(column)
 
-    def draw(self, rows: np.ndarray, random: np.random.Generator) -> np.ndarray:
-        """One value (m, 1) for each row of the parents."""
+    def draw(self, rows: np.ndarray, random: np.random.Generator, smooth: bool = False) -> np.ndarray:
+        """One value (m, 1) for each row of the parents, by residuals of rows or by their smooth density."""
         which = self.which.draw(rows, random).argmax(axis=1)
         found, others = np.append(self.points, np.nan)[which][:, None], which == len(self.points)
         if self.number is not None:
-            found[others] = self.number.draw(rows[others], random)
+            found[others] = self.number.draw(rows[others], random, smooth)
         return found
 
     def log_chance(self, rows: np.ndarray, value: np.ndarray) -> np.ndarray:

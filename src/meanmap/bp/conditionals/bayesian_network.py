@@ -10,6 +10,7 @@ from meanmap.bp.conditionals.adjustment import adjustment
 from meanmap.bp.conditionals.causal_effect import CausalEffect
 from meanmap.bp.conditionals.codes import notes_of_law
 from meanmap.bp.conditionals.columns import CodedTable
+from meanmap.bp.conditionals.determined import determined
 from meanmap.bp.conditionals.effect_of import effect_of
 from meanmap.bp.conditionals.fitted_bayesian import FittedBayesianNetwork
 from meanmap.bp.conditionals.identified import refuse_undecided
@@ -159,6 +160,7 @@ class BayesianNetwork(Paged):
             learned[name] = law_given(above, numbers[name][there], table.columns[name])
             heard = dict(zip(parents[name], above, strict=True))
             seen[name] = SeenTogether.of(heard)
+            notes += determined(name, parents[name], learned[name])
             notes += notes_of_law(table.columns, heard, name, numbers[name][there], learned[name])
         return FittedBayesianNetwork(self.graph, self.directed, table, learned, seen, notes)
 

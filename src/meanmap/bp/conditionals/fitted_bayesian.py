@@ -10,6 +10,7 @@ from meanmap.bp.beliefs.beliefs import Beliefs
 from meanmap.bp.conditionals.codes import notes_about
 from meanmap.bp.conditionals.columns import CodedTable
 from meanmap.bp.conditionals.counterfactual import what_would_have_been
+from meanmap.bp.conditionals.determined import contradicted
 from meanmap.bp.conditionals.identified import refuse_undecided
 from meanmap.bp.conditionals.label_tables import to_pgmpy
 from meanmap.bp.conditionals.laws import Law
@@ -195,6 +196,7 @@ class FittedBayesianNetwork(NetworkRows):
         laws = self.columns, self.conditionals
         found = what_would_have_been(self.graph, self._heard(), self._order, *laws, seen, fixed, chosen)
         told = extrapolated(self.seen, self._heard(fixed), {**seen, **found}, found, {}, np.ones(1))
+        told += contradicted(self.columns, self.conditionals, self._heard(), seen, seen)
         changed = [name for name in found if name not in fixed]
         above = {parent for name in changed for parent in self._heard()[name]}
         warn_of((*notes_about(self.notes, changed, above), *was.notes, *would.notes, *told))

@@ -24,12 +24,15 @@ from meanmap.kernels.base import Kernel, Sum
 from meanmap.kernels.stationary import RBF
 from meanmap.learning.default import kernel_for
 
-__all__ = ["GivenParents", "apart", "joined"]
+__all__ = ["LEAST_NOISE", "GivenParents", "apart", "joined"]
 
 # The most rows whose residuals are used, and the fewest in a leaf.
 MOST_ROWS, LEAST_IN_LEAF, TREES = 4000, 20, 20
 # The width of the kernel of one column along the other columns, and its smallest width along its own.
 ELSEWHERE, FLAT = 1e30, 1e-6
+# Residuals of which half are less than this share of the standard deviation of the number are rounding, or as good as
+# that: draws that are weighed by a narrower density would never agree with evidence.
+LEAST_NOISE = 1e-3
 # Rows are answered this many at a time.
 ROWS_AT_ONCE = 1000
 # A number of the same rank is found by this many bisections.
@@ -67,6 +70,8 @@ class GivenParents:
         Of how many rows the line is.
     low, high : array (q,)
         The ends of each number that stands for the parents, in all rows.
+    follows : bool
+        Whether there is no noise: densities are then as wide as LEAST_NOISE says, draws are not.
     """
 
     values: np.ndarray
@@ -78,6 +83,7 @@ class GivenParents:
     rows: int
     low: np.ndarray
     high: np.ndarray
+    follows: bool
 
     @classmethod
     def fit(cls, rows: np.ndarray, values: np.ndarray) -> "GivenParents":
@@ -91,9 +97,12 @@ class GivenParents:
                 scales = Scales.fit(added, left[:, 0])
                 left = left if scales is None else left / scales(rows[chosen])[:, None]
             forest = LeafWeights(*Trees.fit(rows[chosen], np.abs(left), TREES, LEAST_IN_LEAF, 0, 1.0))
-        residuals, width = left[:, 0], float(diffusion_widths(left)[0])
-        forest, normal = _of_residuals(residuals, forest, width)
-        return cls(residuals, regression, scales, forest, width, normal, len(rows), rows.min(axis=0), rows.max(axis=0))
+        residuals, width, least = left[:, 0], float(diffusion_widths(left)[0]), LEAST_NOISE * float(values.std())
+        follows = regression is not None and float(np.median(np.abs(residuals))) < least
+        width = max(width, least) if follows else width
+        forest, normal = _of_residuals(residuals, forest, width, least if follows else 0.0)
+        ends = rows.min(axis=0), rows.max(axis=0)
+        return cls(residuals, regression, scales, forest, width, normal, len(rows), *ends, follows)
 
     def ends(self, column: int) -> tuple[float, float]:
         """The observed range of a number that represents a parent."""
@@ -113,13 +122,16 @@ class GivenParents:
         with Door():
             return self.scales(rows)
 
-    def draw(self, rows: np.ndarray, random: np.random.Generator) -> np.ndarray:
-        """Draw one value (m, 1) for each row of the parents."""
+    def draw(self, rows: np.ndarray, random: np.random.Generator, smooth: bool = False) -> np.ndarray:
+        """Draw one value (m, 1) for each row of the parents, by residuals of rows or by their smooth density."""
         if self.forest is None:
             at = _each_in_turn(len(self.values), len(rows), random)
         else:
             at = self.forest.draw(rows, random)
-        return (self.means(rows) + self.sizes(rows) * self.values[at])[:, None]
+        gaps = self.values[at]
+        if smooth:
+            gaps = self.normal.draw(gaps + self.width * random.normal(size=len(gaps)), random)
+        return (self.means(rows) + self.sizes(rows) * gaps)[:, None]
 
     def log_chance(self, rows: np.ndarray, value: np.ndarray) -> np.ndarray:
         """The logarithm of the density of numbers (m, 1) at rows of the parents."""
@@ -212,10 +224,11 @@ def _each_in_turn(many: int, size: int, random: np.random.Generator) -> np.ndarr
 
 
 def _of_residuals(
-    residuals: np.ndarray, forest: LeafWeights | None, width: float
+    residuals: np.ndarray, forest: LeafWeights | None, width: float, least: float
 ) -> tuple[LeafWeights | None, NormalPart]:
     """A forest, if some residuals are more probable by two standard errors under the others weighted by it than under
-    all others alike; and the normal part beside these. In single precision: millions of exponentials serve a decision.
+    all others alike; and the normal part beside these, of at least such a scale. In single precision: millions of
+    exponentials serve a decision.
     """
     some = spread_rows(len(residuals), JUDGES)
     places = (residuals / width).astype(np.float32)
@@ -237,7 +250,7 @@ def _of_residuals(
             alike = weighted
         else:
             forest = None
-    return forest, NormalPart.of(residuals, some, alike + top - np.log(np.sqrt(2 * np.pi) * width))
+    return forest, NormalPart.of(residuals, some, least, alike + top - np.log(np.sqrt(2 * np.pi) * width))
 
 
 def apart(rows: np.ndarray) -> Kernel:

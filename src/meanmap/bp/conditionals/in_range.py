@@ -67,14 +67,14 @@ class InRange:
         """The observed range of a number that represents a parent."""
         return self.law.ends(column)
 
-    def draw(self, rows: np.ndarray, random: np.random.Generator) -> np.ndarray:
-        """Draw one value (m, 1) for each row of the parents."""
-        raw = self._raw(self.law.draw(rows, random))
+    def draw(self, rows: np.ndarray, random: np.random.Generator, smooth: bool = False) -> np.ndarray:
+        """Draw one value (m, 1) for each row of the parents, by residuals of rows or by their smooth density."""
+        raw = self._raw(self.law.draw(rows, random, smooth))
         for _ in range(AGAIN):
             out = np.flatnonzero(self._beyond(raw).any(axis=1))
             if not len(out):
                 break
-            raw[out] = self._raw(self.law.draw(rows[out], random))
+            raw[out] = self._raw(self.law.draw(rows[out], random, smooth))
         return self._settled(raw)
 
     def log_chance(self, rows: np.ndarray, value: np.ndarray) -> np.ndarray:

@@ -10,6 +10,7 @@ import numpy as np
 from scipy.special import logsumexp
 
 from meanmap.bp.conditionals.coded_rows import CodedModel, CodedRows
+from meanmap.bp.conditionals.determined import contradicted
 from meanmap.bp.conditionals.few_behind import mean_of_few
 from meanmap.bp.conditionals.given_parents import joined
 from meanmap.bp.conditionals.label_tables import tables_of
@@ -115,6 +116,7 @@ class NetworkRows(CodedModel):
             size, again = max(n, DRAWS) if seen else n, AGAIN // asked.size
             drawn, log_weights, total = self._drawn_again(size, again, free, hearing, given, parents, random)
             told = beyond_data(self.columns, self.conditionals, parents, given, (*free, *hearing))
+            told += contradicted(self.columns, self.conditionals, parents, given, seen)
             told += self._extrapolated((*free, *hearing), given, parents, drawn, log_weights, ROW_JUDGED)
             if seen:
                 weights = normalised(log_weights)
@@ -224,6 +226,9 @@ class NetworkRows(CodedModel):
         order = [name for name in self._order if name in needed]
         hearing = [name for name in known if name not in fixed and needed.intersection(parents[name])]
         beyond = beyond_data(self.columns, self.conditionals, parents, known, (*order, *hearing))
+        beyond += contradicted(
+            self.columns, self.conditionals, parents, known, [name for name in known if name not in fixed]
+        )
         beyond += pooled_labels(self.columns, parents, (*order, *hearing))
         rows = {"rows": float(min((self.rows[name] for name in (*order, *hearing)), default=0))}
         factors = tables_of(self.columns, self.conditionals, parents, known, order, hearing)
@@ -270,11 +275,14 @@ class NetworkRows(CodedModel):
         known: Mapping[Hashable, np.ndarray],
         parents: Mapping[Hashable, Sequence[Hashable]],
         random: np.random.Generator,
+        smooth: bool = False,
     ) -> tuple[dict[Hashable, np.ndarray], np.ndarray]:
         """n draws of some variables as numbers, in causal order, and the log likelihood of their observed effects."""
         drawn = {name: np.repeat(value, n, axis=0) for name, value in known.items()}
         for name in order:
-            drawn[name] = self.conditionals[name].draw(joined([drawn[p] for p in parents[name]], n), random)
+            law, rows = self.conditionals[name], joined([drawn[p] for p in parents[name]], n)
+            labels = isinstance(law, LabelsGivenParents)
+            drawn[name] = law.draw(rows, random) if labels else law.draw(rows, random, smooth)
         log_weights = np.zeros(n)
         for name in hearing:
             rows = joined([drawn[p] for p in parents[name]], n)
@@ -291,13 +299,16 @@ class NetworkRows(CodedModel):
         parents: Mapping[Hashable, Sequence[Hashable]],
         random: np.random.Generator,
     ) -> tuple[dict[Hashable, np.ndarray], np.ndarray, int]:
-        """Draws and log weights, more of them if few agree with the evidence, and how many were drawn in all."""
+        """Draws and log weights, more of them if few agree with the evidence, and how many were drawn in all.
+
+        More are drawn from smooth densities: there may be no row near what the evidence leaves.
+        """
         drawn, logs = self._drawn(n, order, hearing, known, parents, random)
         total = n
         while hearing and total <= again * n and np.isfinite(logs.max()) and effective(logs) < FEW_DRAWS:
-            more, others = self._drawn(n, order, hearing, known, parents, random)
+            more, others = self._drawn(n, order, hearing, known, parents, random, smooth=True)
             total, logs = total + n, np.concatenate([logs, others])
-            kept = logs > logs.max() - NEGLIGIBLE
+            kept = logs >= logs.max() - NEGLIGIBLE
             drawn = {name: np.concatenate([each, more[name]])[kept] for name, each in drawn.items()}
             logs = logs[kept]
         return drawn, logs, total

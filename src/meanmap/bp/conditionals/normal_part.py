@@ -34,9 +34,11 @@ class NormalPart:
     share: float
 
     @classmethod
-    def of(cls, values: np.ndarray, some: np.ndarray, logs: np.ndarray) -> "NormalPart":
-        """From residuals (n,), and log densities (m,) of some of them under the smoothed density of all others."""
-        n, centre, scale = len(values), float(values.mean()), float(values.std(ddof=1))
+    def of(cls, values: np.ndarray, some: np.ndarray, least: float, logs: np.ndarray) -> "NormalPart":
+        """From residuals (n,), the least scale, and log densities (m,) of some of them under the smoothed density of
+        all others.
+        """
+        n, centre, scale = len(values), float(values.mean()), max(float(values.std(ddof=1)), least)
         if n < 3 or not scale > 0:
             return cls(centre, scale, 0.0)
         apart = (values[some] - centre) * n / (n - 1)  # from the mean of the others
@@ -59,6 +61,11 @@ class NormalPart:
         away = (gaps - self.centre) / self.scale
         normal = -(away**2) / 2 - np.log(np.sqrt(2 * np.pi) * self.scale)
         return np.logaddexp(np.log1p(-self.share) + logs, np.log(self.share) + normal)
+
+    def draw(self, gaps: np.ndarray, random: np.random.Generator) -> np.ndarray:
+        """Draws (m,) of the density without this part, some of them replaced by draws of it."""
+        own = random.random(len(gaps)) < self.share
+        return np.where(own, self.centre + self.scale * random.normal(size=len(gaps)), gaps)
 
     def log_odds(self, gap: float, below: float, above: float) -> float:
         """log F / (1 − F) of a residual, from log F and log (1 − F) without this part."""

@@ -12,6 +12,8 @@ FEW_DRAWS = 100
 # The shortest interval with half of a normal distribution has this many standard deviations; the width of a kernel is
 # this many of them for one draw (Silverman 1986, equation 3.31).
 HALF, THUMB = 1.349, 0.9
+# Widths are reduced to this share at most.
+LEAST = 1e-3
 
 
 def agreeing(weights: np.ndarray, n: int) -> tuple[float, tuple[str, ...]]:
@@ -49,8 +51,8 @@ def smoothed(draws: np.ndarray, weights: np.ndarray, most: np.ndarray) -> Normal
     """Densities of draws (B, m) with these weights, smoothed by at most such widths (B, m).
 
     Widths are those by which residuals are smoothed, and less where evidence leaves less: the rule of thumb for the
-    shortest interval with half of the weight. Where widths are zero draws stay; others are shrunk towards their mean, so
-    that mean and variance are those of the draws (Silverman & Young 1987).
+    shortest interval with half of the weight. Where widths are zero draws stay; others are shrunk towards their mean,
+    so that mean and variance are those of the draws (Silverman & Young 1987).
     """
     order = np.argsort(draws, axis=1)
     x, rising = np.take_along_axis(draws, order, axis=1), np.cumsum(np.take_along_axis(weights, order, axis=1), axis=1)
@@ -58,7 +60,7 @@ def smoothed(draws: np.ndarray, weights: np.ndarray, most: np.ndarray) -> Normal
     last = np.take_along_axis(x, ends.clip(max=draws.shape[1] - 1), axis=1)
     half = np.where(ends < draws.shape[1], last - x, np.inf).min(axis=1, keepdims=True)
     thumb = THUMB * half / HALF * (weights**2).sum(axis=1, keepdims=True) ** (1 / 5)
-    widths = np.where((most > 0) & (thumb > 0), np.minimum(most, thumb), most)
+    widths = np.clip(thumb, LEAST * most, most)
     moving = np.where(widths > 0, weights, 0.0)
     total = np.maximum(moving.sum(axis=1, keepdims=True), np.finfo(float).tiny)
     mean = (moving * draws).sum(axis=1, keepdims=True) / total
