@@ -118,3 +118,44 @@ def test_a_law_of_its_own_with_a_normal_added_is_their_convolution():
     draws[::2] += np.sqrt(3.0) * rng.normal(size=200_000)
     np.testing.assert_allclose(wider.interval(0.95), np.quantile(draws, [[0.025], [0.975]]), atol=0.04)
     np.testing.assert_allclose(law.widened(np.full((1, 2), 400.0)).interval(0.95), [[-39.4], [39.4]], atol=0.05)
+
+
+def by_weighted_draws(found, rows):
+    """Mean and sd of probabilities in new rows of a logistic model without groups, and effective number of draws."""
+    design, asked = ((each.shared - found.scaled.middle) / found.scaled.spread for each in (
+        found.formula.rows, found.formula.later(rows)))  # fmt: skip
+    y, precision, at = found.model.observed.response, 1 / 2.5**2, np.zeros(design.shape[1])
+    for _ in range(50):
+        mean = expit(design @ at)
+        curvature = (design.T * (mean * (1 - mean))) @ design + precision * np.eye(len(at))
+        step = np.linalg.solve(curvature, design.T @ (y - mean) - precision * at)
+        at = at + step * min(1.0, 2 / np.abs(step).max())
+    rng = np.random.default_rng(1)
+    z = rng.normal(size=(60_000, len(at))) / np.sqrt(rng.chisquare(5, (60_000, 1)) / 5)
+    effects = at + z @ (1.15 * np.linalg.cholesky(np.linalg.inv(curvature))).T
+    eta = effects @ design.T
+    logs = (y * eta - np.logaddexp(0, eta)).sum(1) - precision * (effects**2).sum(1) / 2
+    logs += (5 + len(at)) / 2 * np.log1p((z**2).sum(1) / 5)
+    weights = np.exp(logs - logs.max())
+    weights /= weights.sum()
+    shown = expit(effects @ asked.T)
+    mean = weights @ shown
+    return mean, np.sqrt(weights @ (shown - mean) ** 2), 1 / (weights @ weights)
+
+
+@pytest.mark.parametrize(("seed", "rows", "near"), [(2, 250, 0.05), (1, 120, 0.08)])
+def test_probabilities_near_0_and_1_where_slopes_depend_on_labels(seed, rows, near):
+    """Means and sds are those of tails: both were up to ten times too small for the rare label."""
+    rng = np.random.default_rng(seed)
+    k, x = rng.choice(["a1", "a2", "a3"], rows, p=[0.45, 0.45, 0.1]), rng.normal(size=rows)
+    eta = -1 + x * (1 + (k == "a2") + 2 * (k == "a3"))
+    found = fit("y ~ x * k", {"y": (rng.random(rows) < expit(eta)).astype(int), "x": x, "k": k}, "bernoulli")
+    new = {"x": np.tile([-4.0, -3, -2, -1, 0, 2, 3, 4], 3), "k": np.repeat(["a1", "a2", "a3"], 8)}
+    mean, sd, effective = by_weighted_draws(found, new)
+    assert effective > 15_000
+    shown = found.predict(new)
+    assert ((mean < 0.01) | (mean > 0.99)).sum() > 4
+    rare, expected = (np.where(mean < 0.5, each, 1 - each) for each in (shown.estimate, mean))
+    error = 4 * sd / np.sqrt(effective) / expected
+    np.testing.assert_array_less(abs(rare / expected - 1), near + error)
+    np.testing.assert_allclose(shown.sd, sd, rtol=0.12)

@@ -97,9 +97,9 @@ class Fitted(Paged, Value):
     def predict(self, data: Data | None = None, confidence: float = 0.95, groups: bool = True) -> Any:
         """The expected response at the fitted rows, or at new ones, as a pandas frame: estimate, sd, low, high.
 
-        Its index is that of the data, or row numbers. New groups have the distribution of all groups;
-        `groups=False` gives the prediction where effects of groups are 0 (`re.form=NA` in lme4), and needs none of their
-        columns. A binomial response is the share of successes. Ordered labels have a row for the probability of each;
+        Its index is that of the data, or row numbers. New groups have the distribution of all groups; `groups=False` is
+        for effects of groups that are 0 (`re.form=NA` in lme4), and needs no columns of groups. A binomial response is
+        the share of successes. Ordered labels have a row for the probability of each;
         `predict(frame)["estimate"].unstack()` has a column for each. A censored or truncated response has the mean that
         it has without its limits.
         """

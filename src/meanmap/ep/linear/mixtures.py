@@ -125,6 +125,13 @@ class Shaped(Normals):
                     functions[at, node] = np.interp(places, GRID, self.functions[at, node], 0.0, 1.0) @ weights
         return Shaped(self.means, sds, self.shares, self.bent, functions)
 
+    def values(self, z: np.ndarray, node: int) -> np.ndarray:
+        """Values (n, z) at a node, for standard Normal z."""
+        places = np.tile(z, (len(self.means), 1))
+        for at, function in zip(self.bent, self.functions[:, node], strict=True):
+            places[at] = np.interp(ndtr(z), function, GRID)
+        return self.means[:, node, None] + self.sds[:, node, None] * places
+
     def from_normal(self, node: int, z: np.ndarray) -> np.ndarray:
         """Draws (draws, n) at a node with these shapes, from standard Normal ones."""
         z = z.copy()

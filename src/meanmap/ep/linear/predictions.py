@@ -29,11 +29,9 @@ def expected(model: Integrated, rows: Rows, scaled: Scaled, level: float) -> tup
     found = np.empty((len(rows.kept), 4))
     skewed = _skewed(model, rows, scaled)
     ends, notes = skewed.interval(level)
-    means, sds = skewed.law.means, skewed.law.sds
     for start in range(0, len(found), _PIECE):
         piece, offset = slice(start, start + _PIECE), rows.offset[start : start + _PIECE, None] / scaled.unit
-        away = skewed.places(_NODES, piece)
-        found[piece] = _responses(model, means[piece] + offset, sds[piece], away, ends[piece] + offset)
+        found[piece] = _responses(skewed, piece, offset, ends[piece] + offset)
     found *= scaled.unit
     found[:, [0, 2, 3]] += scaled.base
     return found, notes
@@ -43,18 +41,17 @@ def probabilities(model: Integrated, rows: Rows, scaled: Scaled, level: float) -
     """Probability of each ordered label in each row: estimate, sd, and ends of an interval, (n · labels, 4)."""
     labels = len(model.family.parameters) + 2
     skewed = _skewed(model, rows, scaled)
-    means, sds = skewed.law.means, skewed.law.sds
     weights = np.concatenate([node.probability * _SHARES for node in model.nodes])
     found = np.empty((len(rows.kept), labels, 4))
     step = max(1, _SORTED // len(weights))
     for start in range(0, len(found), step):
         piece = slice(start, start + step)
-        away = skewed.places(_NODES, piece)
+        predictors = [skewed.values(_NODES, piece, k) for k in range(len(model.nodes))]
         for label in range(labels):
             one = Observed.of(np.full(len(found[piece]), float(label)), 1.0, rows.offset[piece]).columns()
             values = [
-                np.exp(model.family.weighted(one, means[piece, k, None] + sds[piece, k, None] * away, p))
-                for k, p in enumerate(map(model.parameters, model.nodes))
+                np.exp(model.family.weighted(one, eta, p))
+                for eta, p in zip(predictors, map(model.parameters, model.nodes), strict=True)
             ]
             found[piece, label] = _moments_and_ends(np.concatenate(values, axis=1), weights, level)
     return found.reshape(-1, 4)
@@ -95,16 +92,16 @@ def _of_new(laws: Sequence[np.ndarray], rows: Rows, designs: Sequence[np.ndarray
     return found
 
 
-def _responses(model: Integrated, means: np.ndarray, sds: np.ndarray, away: np.ndarray, ends: np.ndarray) -> np.ndarray:
-    """Responses in scaled units from means and sds (n, nodes) of predictors, standardised points, and ends (n, 2)."""
+def _responses(skewed: Skewed, piece: slice, offset: np.ndarray, ends: np.ndarray) -> np.ndarray:
+    """Responses in scaled units of some rows, with their offsets, from ends (n, 2) of their predictors."""
+    model = skewed.model
     if model.family.link == "identity":
-        mean = means @ model.shares
-        return np.column_stack([mean, np.sqrt((sds**2 + (means - mean[:, None]) ** 2) @ model.shares), ends])
-    one = Observed.of(np.zeros(len(means)), 1.0).columns()
-    first, second = np.zeros(len(means)), np.zeros(len(means))
+        mean, sd = skewed.law.taken(piece).moments
+        return np.column_stack([mean + offset[:, 0], sd, ends])
+    one = Observed.of(np.zeros(len(ends)), 1.0).columns()
+    first, second = np.zeros(len(ends)), np.zeros(len(ends))
     for at, node in enumerate(model.nodes):
-        eta = means[:, at, None] + sds[:, at, None] * away
-        values = model.family.mean(one, eta, model.parameters(node))
+        values = model.family.mean(one, skewed.values(_NODES, piece, at) + offset, model.parameters(node))
         first += node.probability * (values @ _SHARES)
         second += node.probability * (values**2 @ _SHARES)
     low, high = model.family.mean(one, ends, model.parameters(model.nodes[0])).T

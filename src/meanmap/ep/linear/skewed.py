@@ -8,7 +8,7 @@ import numpy as np
 from scipy.special import ndtri
 
 from meanmap.ep.linear.integrate import Integrated
-from meanmap.ep.linear.mixtures import Normals
+from meanmap.ep.linear.mixtures import Normals, Shaped
 from meanmap.ep.linear.shapes import marginals, skewness
 
 __all__ = ["Skewed"]
@@ -19,6 +19,8 @@ _DENSE, _HELD = 4_000_000, 20_000_000
 _SHAPED, _BENT = 40_000, 0.1
 # The largest skewness for which corrected ends can be trusted: Normal ends are off by .24 sd.
 _ROUGH = 0.5
+# Distributions with less than three times this skewness are Normal.
+_FLAT = 1e-6
 
 
 @dataclass(frozen=True)
@@ -72,10 +74,37 @@ class Skewed:
         """The skewness of every combination; 0 if only a sample was examined."""
         return np.zeros(len(self.law.means)) if self.place is None else self.skewness[self.place]
 
-    def places(self, z: np.ndarray, rows: slice) -> np.ndarray:
-        """Map standard Normal values z to the standardised distributions of some rows, (rows, z), to first order."""
-        skew = np.clip(self.of_all[rows], -1, 1)[:, None]
-        return (z + skew * (z**2 - 1) / 6) / np.sqrt(1 + skew**2 / 18)
+    @cached_property
+    def _own(self) -> tuple[Shaped | None, np.ndarray]:
+        """Distributions of the most skewed combinations, and for every combination which of these it has, or −1."""
+        size, none = np.abs(self.skewness), np.full(len(self.law.means), -1)
+        if self.place is None:
+            return None, none
+        chosen = self._order[: self._room][size[self._order[: self._room]] > _BENT]
+        if not len(chosen):
+            return None, none
+        at = np.full(len(size), -1)
+        at[chosen] = np.arange(len(chosen))
+        return marginals(self.model, self.combinations[chosen]).widened(self.added[chosen]), at[self.place]
+
+    @cached_property
+    def _order(self) -> np.ndarray:
+        return np.argsort(-np.abs(self.skewness), kind="stable")
+
+    @property
+    def _room(self) -> int:
+        """For how many combinations distributions are computed."""
+        return 0 if self.place is None else max(1, _SHAPED // len(self.model.observed.response))
+
+    def values(self, z: np.ndarray, rows: slice, node: int) -> np.ndarray:
+        """Values (rows, z) of combinations at a node, for standard Normal z."""
+        skew = self.of_all[rows, None]
+        found = self.law.means[rows, node, None] + self.law.sds[rows, node, None] * _lognormal(z, skew)
+        law, own = self._own
+        if law is not None:
+            there = own[rows]
+            found[there >= 0] = law.values(z, node)[there[there >= 0]]
+        return found
 
     def interval(self, level: float) -> tuple[np.ndarray, list[str]]:
         """Ends (n, 2), and a note if some assume normality where it does not hold.
@@ -86,22 +115,25 @@ class Skewed:
         z, skew = float(ndtri((1 + level) / 2)), np.clip(self.of_all, -1, 1)
         moved = (z**2 - 1) / 6 * skew * self.law.moments[1]
         ends = np.stack(self.law.interval(level), axis=1) + moved[:, None]
-        size = np.abs(self.skewness)
-        order = np.argsort(-size, kind="stable")
-        room = 0 if self.place is None else max(1, _SHAPED // len(self.model.observed.response))
-        chosen = order[:room][size[order[:room]] > _BENT]
-        if len(chosen) and self.place is not None:
-            law = marginals(self.model, self.combinations[chosen])
-            found = np.stack(law.widened(self.added[chosen]).interval(level), axis=1)
-            at = np.full(len(size), -1)
-            at[chosen] = np.arange(len(chosen))
-            own = at[self.place]
-            ends[own >= 0] = found[own[own >= 0]]
-        left = size[order[room:]]
+        law, own = self._own
+        if law is not None:
+            ends[own >= 0] = np.stack(law.interval(level), axis=1)[own[own >= 0]]
+        left = np.abs(self.skewness)[self._order[self._room :]]
         if not (left > _ROUGH).any():
             return ends, []
         note = (
-            f"{(left > _ROUGH).sum()} of the {len(size)} distributions examined are skewed (up to {left[0]:.2g}), too "
-            "many to compute one by one: their intervals assume normality; ask for fewer rows at a time"
+            f"{(left > _ROUGH).sum()} of the {len(self.skewness)} distributions examined are skewed (up to "
+            f"{left[0]:.2g}), too many to compute one by one: their intervals assume normality; ask for fewer rows at "
+            "a time"
         )
         return ends, [note]
+
+
+def _lognormal(z: np.ndarray, skewness: np.ndarray) -> np.ndarray:
+    """Standardised values of shifted lognormal distributions, which have this skewness to first order, in the order of
+    z.
+    """
+    shape = np.clip(skewness, -1, 1) / 3
+    width = np.where(np.abs(shape) < _FLAT, _FLAT, shape)
+    bent = (np.expm1(width * z - width**2 / 2)) / np.sqrt(np.expm1(width**2)) * np.sign(width)
+    return np.where(np.abs(shape) < _FLAT, z, bent)
