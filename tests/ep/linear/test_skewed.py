@@ -125,6 +125,7 @@ def by_weighted_draws(found, rows):
     design, asked = ((each.shared - found.scaled.middle) / found.scaled.spread for each in (
         found.formula.rows, found.formula.later(rows)))  # fmt: skip
     y, precision, at = found.model.observed.response, 1 / 2.5**2, np.zeros(design.shape[1])
+    curvature = np.eye(len(at))
     for _ in range(50):
         mean = expit(design @ at)
         curvature = (design.T * (mean * (1 - mean))) @ design + precision * np.eye(len(at))

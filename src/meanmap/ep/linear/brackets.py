@@ -1,4 +1,4 @@
-"""Which group effects are correlated, by the brackets of a formula."""
+"""Which group effects are correlated, by the brackets of a formula, and whether all of it was understood."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -6,7 +6,7 @@ from typing import Any
 from meanmap.core.errors import ParameterError
 from meanmap.ep.linear.frames import formulae
 
-__all__ = ["Together", "read_brackets"]
+__all__ = ["Together", "check_powers", "check_whole", "read_brackets"]
 
 
 @dataclass(frozen=True)
@@ -33,6 +33,43 @@ def read_brackets(text: str) -> tuple[str, list[Together]]:
             own = tuple(term for term in terms if term.factor.name == factor)
             found += [Together(factor, (term,)) for term in own] if apart else [Together(factor, own)]
     return plain, found
+
+
+def check_powers(text: str) -> None:
+    """Refuse the power of a single column, which means no more than the column."""
+    power = _power_of_one(_parser(text.replace("||", "|")).parse())
+    if power:
+        raise ParameterError(
+            f"formula {text!r} has {power}, which means no more than the column; type I({power}) for its values, or "
+            "poly(x, 2)."
+        )
+
+
+def check_whole(text: str, plain: str) -> None:
+    """Refuse what the parser passes over: whatever follows the first token that it does not expect, as in `x == 1`."""
+    parser = _parser(plain)
+    parser.parse()
+    if not parser.at_end():
+        raise ParameterError(
+            f"formula {text!r} cannot be read from {parser.peek().lexeme!r} on; expected terms joined by +, -, *, : or "
+            "/. Other operators belong into I(...), such as I(x > 1)."
+        )
+
+
+def _parser(text: str) -> Any:
+    return formulae("formulae.parser").Parser(formulae("formulae.scanner").Scanner(text).scan())
+
+
+def _power_of_one(expr: Any) -> str:
+    """A power of a column outside of functions."""
+    kind, parts = type(expr).__name__, vars(expr) if hasattr(expr, "__dict__") else {}
+    if kind == "Call":
+        return ""
+    if kind == "Binary" and expr.operator.kind == "STAR_STAR":
+        left = {"Variable": "name", "QuotedName": "expression"}.get(type(expr.left).__name__)
+        if left:
+            return f"{getattr(expr.left, left).lexeme} ** {getattr(expr.right, 'value', 2)}"
+    return next((said for part in parts.values() if (said := _power_of_one(part))), "")
 
 
 def _brackets(text: str) -> list[tuple[int, int]]:

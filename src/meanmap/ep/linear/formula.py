@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterable
+from copy import deepcopy
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -14,7 +15,7 @@ from meanmap.core.protocols import handed_over
 from meanmap.core.tables.selection import selection_notes
 from meanmap.core.tables.table import Table
 from meanmap.core.types import Data
-from meanmap.ep.linear.brackets import read_brackets
+from meanmap.ep.linear.brackets import check_powers, check_whole, read_brackets
 from meanmap.ep.linear.frames import as_frame, formulae, holds_truths, unused_levels
 from meanmap.ep.linear.levels import refused_levels
 from meanmap.ep.linear.limits import censored, truncated
@@ -78,6 +79,7 @@ class Formula:
         package, environment = formulae(), formulae("formulae.environment").Environment
         self.text = text
         try:
+            check_powers(text)
             plain, self.brackets = read_brackets(text)
             model = package.model_description(plain)
         except InputError:
@@ -89,6 +91,8 @@ class Formula:
         if model.response is None:
             raise ParameterError(f"formula {text!r} has no response; expected one, such as 'y ~ x + (1 | group)'.")
         model.group_terms = []
+        # In k/x one object stands for k in both terms, and has the labels of the second.
+        model.common_terms = list(map(deepcopy, model.common_terms))
         if re.search(r"\bIntercept\b", text) and "Intercept" in Table.names_in(handed_over(data), "data"):
             raise ColumnError(
                 f"formula {text!r} has Intercept, which means the constant, and data has a column of this name: rename "
@@ -97,10 +101,17 @@ class Formula:
         grouped = self._names_of(self.terms)
         response = set(model.response.var_names) - {""}
         without = self._names_of(model.common_terms)
+        numbers = [name for name in {*without, *grouped} if not isinstance(name, str)]
+        if numbers:
+            raise ParameterError(
+                f"formula {text!r} has the number {numbers[0]} as a term; expected columns. For products and sums of "
+                "numbers type I(2 * x)."
+            )
         asked = sorted({*without, *grouped} - {""})
         names = list(dict.fromkeys([*sorted(response), *asked, *also]))
         frame, kept, gaps = as_frame(data, names, missing, "data", _CODINGS if re.search(r"\bC\(", text) else ())
         names = list(frame)
+        check_whole(text, plain)
         self.asked = tuple(name for name in asked if name in names)
         self.without_groups = tuple(name for name in self.asked if name in without)
         columns: Any = data
@@ -205,7 +216,7 @@ class Formula:
         for name, levels in (self.labelled | self._labels(term.expr for term in self.terms)).items():
             if name not in frame:
                 continue
-            said = refused_levels(name, frame[name].to_numpy(), levels)
+            said = refused_levels(name, list(map(_as_typed, frame[name].tolist())), levels)
             if said is not None:
                 raise ColumnError(said)
         with _told(self.text):
@@ -313,6 +324,8 @@ def _hint(text: str, error: str) -> str:
     if error.startswith("The response term must"):
         return "its response is several terms; expected a column, a function of columns, or p(successes, trials)."
     if "'Term' and 'Intercept'" in error or "'Intercept' and" in error:
+        if "|" not in text:
+            return "1 is subtracted from the response; type I(y - 1)."
         return "1 is subtracted in brackets; type (0 + x | group) for slopes without intercepts."
     if error.startswith("Don't know how to parse '.'"):
         return "'.' for all other columns is not supported; name them."
@@ -320,6 +333,8 @@ def _hint(text: str, error: str) -> str:
         return "a term is missing at its end."
     if error == "Don't know how to parse '~'":
         return "it has no response; expected one, such as 'y ~ x + (1 | group)'."
+    if re.search(r"\d[eE][+-]?\d", text) and error.startswith("Expect ')'"):
+        return "numbers such as 1e3 are written out: 1000."
     if error.endswith("character: ^"):
         return f"{error}; powers are I(x ** 2), or poly(x, 2)."
     return error

@@ -66,6 +66,12 @@ def as_frame(
     twice = [name for name in names if known.count(name) > 1]
     if twice:
         raise ColumnError(f"{argument} has {known.count(twice[0])} columns named {twice[0]!r}; expected one.")
+    unnamed = [name for name in names if name not in list(getattr(data, "columns", data))]
+    if unnamed:
+        raise ColumnError(
+            f"the name of column {unnamed[0]} of {argument} is no text; rename it, for example with "
+            f"{argument}.rename(columns=str)."
+        )
     pandas: Any = import_module("pandas")
     length = len(data[known[0]]) if known else 0
     columns = {name: _column(data[name], pandas) for name in names}

@@ -1,6 +1,6 @@
 """Levels of labels in messages: how many rows have each, which are unknown, and what text may be instead of numbers."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from difflib import SequenceMatcher
 from typing import Any
 
@@ -46,13 +46,12 @@ def cell_of(found: Written, words: np.ndarray, kept: np.ndarray) -> str:
     return f"{str(words[odd[0]])!r} in row {kept[odd[0]]}"
 
 
-def refused_levels(name: str, labels: np.ndarray, known: Collection[Any]) -> str | None:
+def refused_levels(name: str, labels: Iterable[Any], known: Collection[Any]) -> str | None:
     """What to say of labels in new rows that the data of the fit do not have, with the known ones, closest first."""
     there = set(known)
-    strange = next((at for at, label in enumerate(labels) if label not in there), None)
+    strange, label = next(((at, label) for at, label in enumerate(labels) if label not in there), (None, None))
     if strange is None:
         return None
-    label = labels[strange]
 
     def apart(level: Any) -> float:
         return -SequenceMatcher(None, str(label).casefold(), str(level).casefold()).ratio()

@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from meanmap.core.arrays import is_categorical
-from meanmap.core.errors import ParameterError
+from meanmap.core.errors import NonFiniteError, ParameterError
 from meanmap.core.values import says_yes
 from meanmap.ep.linear.family import Family
 from meanmap.ep.linear.formula import Formula
@@ -31,6 +31,10 @@ def read_response(formula: Formula, law: Family) -> Response:
     found, family = formula.matrices.response, law.name
     values, name = np.asarray(found.design_matrix, float), str(found.name)
     one = np.ones(len(values))
+    numbers = values[:, 0] if values.ndim > 1 else values
+    if not np.isfinite(numbers).all():
+        at = int(np.argmin(np.isfinite(numbers)))
+        raise NonFiniteError(f"the response {name!r} is {numbers[at]} in row {formula.rows.kept[at]}.")
     if found.kind == "proportion":
         if not law.of_trials:
             raise ParameterError(f"{name} is a share of trials; type family='binomial'.")

@@ -1,0 +1,61 @@
+"""Formulas and tables as people type them: equal ones agree, and what would be read as something else is refused."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+pytest.importorskip("formulae")
+
+from meanmap.core.errors import ColumnError, InputError, NonFiniteError
+from meanmap.ep.linear import fit
+from tests.ep.linear.test_fit import DATA
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("y ~ x == 1", r"cannot be read from '==' on; .* such as I\(x > 1\)"),
+        ("y ~ x %in% k", "cannot be read from '%' on"),
+        ("y ~ x, h", "cannot be read from ',' on"),
+        ("y ~ x h", "cannot be read from 'h' on"),
+        ("y ~ x) + h", r"cannot be read from '\)' on"),
+        ("y ~ x**2", r"has x \*\* 2, which means no more than the column; type I\(x \*\* 2\)"),
+        ("y ~ h + (1 + x**2 || g)", r"has x \*\* 2, which means no more"),
+        ("y ~ `x`**3", r"has `x` \*\* 3, which means no more"),
+        ("y ~ 2*x", r"has the number 2 as a term; .* type I\(2 \* x\)"),
+        ("y ~ x + (2 | g)", "has the number 2 as a term"),
+        ("y ~ np.log(x*1e6)", "numbers such as 1e3 are written out: 1000"),
+        ("y - 1 ~ x", r"1 is subtracted from the response; type I\(y - 1\)"),
+    ],
+)
+def test_what_a_parser_passes_over_is_refused(text, said):
+    """`y ~ x == 1` and `y ~ x %in% k` were fits of `y ~ x`."""
+    with pytest.raises(InputError, match=said):
+        fit(text, DATA)
+
+
+def test_nested_columns_are_those_of_their_interaction():
+    """Labels of k/x stopped with an IndexError; a column over labels has one slope for each."""
+    found, same = fit("y ~ k/x", DATA), fit("y ~ k + k:x", DATA)
+    assert found.formula.names == ("Intercept", "k[lo]", "k[mid]", "k[hi]:x", "k[lo]:x", "k[mid]:x")
+    np.testing.assert_allclose(found.mean, same.mean, rtol=1e-6)
+    np.testing.assert_allclose(found.predict(DATA[:4]), same.predict(DATA[:4]), rtol=1e-6)
+    fits = [np.polyfit(part.x, part.y, 1)[0] for _, part in DATA.groupby("k")]
+    np.testing.assert_allclose(found.mean[3:], fits, atol=0.06)
+
+
+def test_powers_and_operators_inside_of_functions_stay():
+    square = fit("y ~ I(x**2)", DATA)
+    np.testing.assert_allclose(square.mean, fit("y ~ {x ** 2}", DATA).mean)
+    assert fit("y ~ (x + h)**2", DATA).formula.names == ("Intercept", "x", "h", "x:h")
+    assert fit("y ~ I(x > 3)", DATA).formula.names == ("Intercept", "I(x > 3)")
+
+
+def test_responses_and_names_that_are_no_numbers_and_no_text_are_refused():
+    with pytest.raises(NonFiniteError, match=r"the response 'np.log\(x\)' is nan in row 2"), np.errstate(all="ignore"):
+        fit("np.log(x) ~ h", DATA.assign(x=DATA.x.where(DATA.index != 2, -1.0)))
+    with pytest.raises(ColumnError, match=r"the name of column 0 of data is no text; rename it"):
+        fit("y ~ `0`", DATA.rename(columns={"x": 0}))
+    found = fit("y ~ C(h)", DATA)
+    with pytest.raises(ColumnError, match="holds 9 in row 0, a level that the data of the fit do not have"):
+        found.predict(pd.DataFrame({"h": [9]}))
