@@ -106,8 +106,27 @@ def test_functions_are_taken_or_refused_in_words(model):
     if isinstance(model, mm.bp.results.FittedKernelGraph):
         assert model.query({"a": likelihood}, ["b"])["b"].mean() == pytest.approx(1.0, abs=0.3)
         return
-    with pytest.raises(KindError, match=r"\['a'\] is a function; expected a value: mm.KernelGraph takes"):
+    with pytest.raises(KindError, match=r"\['a'\] is a function; expected a value\. .* mm.KernelGraph takes"):
         model.query({"a": likelihood}, ["b"])
+
+
+def test_likelihoods_of_labels_are_refused_with_advice_that_gives_the_answer(model):
+    """Means of b given the labels are ±.76, and both labels have half of the rows."""
+    likelihood = {"up": 0.4, "down": 1.2}
+    weights, series = np.array(list(likelihood.values())), pd.Series(likelihood)
+    tree = isinstance(model, mm.bp.results.FittedKernelGraph)
+    said = "a function of an array of values" if tree else "weighted by likelihood times probability of the value"
+    for form in (likelihood, weights, weights.tolist(), series):
+        with pytest.raises(KindError, match=rf"evidence\['k'\] is .*; expected a value.*{said}"):
+            model.query({"k": form}, ["b"])
+    before = model.query(None, ["k"], rng=0).probabilities("k")
+    shares = np.array([likelihood[label] * before[label] for label in likelihood])
+    each = model.query({"k": list(likelihood)}, ["b"], rng=0)["b"].mean()
+    averaged = shares @ each / shares.sum()
+    if tree:
+        found = model.query({"k": lambda labels: [likelihood[label] for label in labels]}, ["b"])
+        assert found["b"].mean() == pytest.approx(averaged, abs=0.02)
+    assert averaged == pytest.approx(-0.38, abs=0.2)
 
 
 def test_rows_are_filled_and_drawn_alike(model):

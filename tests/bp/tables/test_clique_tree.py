@@ -4,9 +4,10 @@ import warnings
 from types import SimpleNamespace
 
 import numpy as np
+import pandas as pd
 import pytest
 
-from meanmap.bp import CliqueTree, DiscreteGraph
+from meanmap.bp import CliqueTree, DiscreteGraph, FactorGraph
 from meanmap.bp.tables import clique_tree
 from meanmap.core.errors import InputError, KindError
 from meanmap.graphs import Factors, from_pgmpy, read_uai, write_uai
@@ -311,3 +312,29 @@ def test_large_networks_of_pgmpy_have_its_exact_answers(name):
         order = [theirs.state_names[target].index(label) for label in factors.labels[target]]
         np.testing.assert_allclose(part[target], np.asarray(theirs.values)[order], atol=1e-9)
         np.testing.assert_allclose(whole[target], np.asarray(theirs.values)[order], atol=1e-6)
+
+
+@pytest.mark.parametrize("engine", [CliqueTree, FactorGraph])
+def test_likelihoods_may_come_by_label_in_any_order(engine):
+    table = np.array([[0.3, 0.1], [0.05, 0.25], [0.1, 0.2]])
+    labels = {"k": ("u", "v", "w"), "l": ("no", "yes")}
+    model = engine(Factors([3, 2], ((0, 1),), (table,), ("k", "l"), labels=labels))
+    truth = np.array([0.2, 0.5, 0.3]) @ table
+    by_label = {"w": 3, "u": 2, "v": 5}
+    for form in (by_label, pd.Series(by_label), [0.2, 0.5, 0.3], np.array([2.0, 5.0, 3.0])):
+        np.testing.assert_allclose(model.query({"k": form}, ["l"])["l"], truth / truth.sum(), rtol=1e-6)
+    with pytest.raises(InputError, match=r"has likelihoods of 'u', 'zz'; expected those of 'u', 'v', 'w'"):
+        model.query({"k": {"u": 1, "zz": 1}})
+    with pytest.raises(InputError, match=r"is 'zz'; expected one of 'u', 'v', 'w', or a likelihood for each of these"):
+        model.query({"k": "zz"})
+    with pytest.raises(InputError, match=r"is a function; expected one of 'u'"):
+        model.query({"k": lambda label: 1.0})
+    with pytest.raises(InputError, match=r"expected states from 0 to 2, or likelihoods as floats"):
+        model.query({"k": np.array([2, 5, 3])})
+
+
+@pytest.mark.parametrize("value", ["v", {"v": 1.0}, lambda state: 1.0])
+def test_what_is_no_state_of_a_discrete_graph_is_refused_with_what_is(value):
+    model = DiscreteGraph([("k", "l")], np.ones((2, 2)))
+    with pytest.raises(KindError, match=r"evidence\['k'\] is a .*; expected a state from 0 to 1, likelihoods \(2,\)"):
+        model.query({"k": value})

@@ -193,7 +193,7 @@ def test_bad_models_are_refused(potentials, priors, error, words):
         ({"a": -1}, InputError, r"is -1; expected states from 0 to 1"),
         ({"a": [0.5, 0.5, 0.5]}, ShapeError, r"expected a state from 0 to 1, likelihoods \(2,\)"),
         ({"a": [0.5, -0.5]}, InputError, "negative value"),
-        ({"a": "wet"}, KindError, "is the text 'wet'"),
+        ({"a": "wet"}, KindError, "is a str; expected a state from 0 to 1"),
         ({"a": [0, 1], "b": [0, 1, 1]}, ShapeError, "different numbers of queries: {'a': 2, 'b': 3}"),
         ([("a", 0)], KindError, "evidence is a list; expected a mapping"),
     ],

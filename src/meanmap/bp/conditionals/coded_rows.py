@@ -11,7 +11,7 @@ import numpy as np
 from meanmap.bp.beliefs.beliefs import Beliefs
 from meanmap.bp.beliefs.pages import QueriedPage
 from meanmap.bp.conditionals.columns import CodedColumn, CodedTable
-from meanmap.bp.evidence.named import as_columns, of_variables
+from meanmap.bp.evidence.named import are_weights, as_columns, no_likelihood, of_variables
 from meanmap.bp.rows import RowModel, each_asked
 from meanmap.core.arrays import check_lengths
 from meanmap.core.door import Door
@@ -118,8 +118,8 @@ class CodedModel(QueriedPage, RowModel):
         ----------
         evidence : mapping from names to values, row of a table, or table with a row for each query
             Observed values: a number, a label, a time. B values are B queries at once, and single ones are repeated for
-            all of them. Functions are refused: `mm.KernelGraph` takes them. Other
-            columns of a table, or of a row such as `table.iloc[0]`, are ignored.
+            all of them. Functions and other likelihoods are refused: ask about each value, and
+            average the answers, weighted by its likelihood times its probability. Other columns of a table, or of a row such as `table.iloc[0]`, are ignored.
         targets : names, optional
             All other variables unless given.
         rng : None, int, Generator or JAX key
@@ -157,6 +157,9 @@ class CodedModel(QueriedPage, RowModel):
         unmarked = columns_without_marks(columns, argument, self.table.marks)
         raw = {self._called(name): values for name, values in unmarked.items()}
         for name, values in raw.items():
+            labels = self.table.columns[name].labels
+            if labels is not None and are_weights(values, labels):
+                raise no_likelihood(np.asarray(values), f"{argument}[{name!r}]")
             self.table.columns[name].check_known(values, argument, name)
         size = len(next(iter(raw.values()), [None]))
         numbers = self.table.numbers(raw, size, argument)

@@ -1,19 +1,20 @@
 """Reading evidence about any variable: observed values, and likelihood functions."""
 
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
 from meanmap.bp.edges.samples import NodeSample, Samples
-from meanmap.bp.evidence.named import number_of_queries, of_variables, refuse_missing
+from meanmap.bp.evidence.named import are_weights, number_of_queries, of_variables, refuse_missing
 from meanmap.core.arrays import array_of, as_array, check_finite
 from meanmap.core.containers import is_sparse
 from meanmap.core.domains import Rotations, holds_vectors
 from meanmap.core.door import Door
-from meanmap.core.errors import InputError, ShapeError
+from meanmap.core.errors import InputError, KindError, ShapeError
 from meanmap.core.labels import Labels
+from meanmap.core.language import a_type
 from meanmap.core.points import count, matrices_of, rows
 from meanmap.core.tables.missing import present, take
 from meanmap.core.types import Points
@@ -101,8 +102,13 @@ def read_values(
             functions[node] = value
             continue
         where = f"{argument}[{name!r}]"
-        refuse_missing(value, where)
         sample, there = sample_of(node), None
+        if isinstance(value, Mapping) or (sample.labels is not None and are_weights(value, sample.names.values())):
+            raise KindError(
+                f"{where} is {a_type(value)}; expected a value, or for likelihoods a function of an array of values, "
+                "such as lambda values: [likelihood[each] for each in values]."
+            )
+        refuse_missing(value, where)
         if gaps:
             there = present(value)
             sizes[name] = len(there)

@@ -1,19 +1,22 @@
 """Evidence as users pass it: by name, single values or a column of them, one for each query."""
 
+import inspect
 from collections.abc import Collection, Hashable, Mapping
+from numbers import Real
 from typing import Any
 
 import numpy as np
 
 from meanmap.core.containers import refuse_unread
 from meanmap.core.errors import InputError, KindError, ShapeError
+from meanmap.core.held import holds_floats
 from meanmap.core.language import a_type
 from meanmap.core.meant import nearly, no_column_of
 from meanmap.core.tables.missing import is_missing, length, present
 from meanmap.core.tables.table import named_columns
 from meanmap.core.values import entries_of
 
-__all__ = ["as_columns", "named", "number_of_queries", "of_variables", "refuse_missing"]
+__all__ = ["are_weights", "as_columns", "named", "no_likelihood", "number_of_queries", "of_variables", "refuse_missing"]
 
 
 def named(evidence: Any, argument: str = "evidence") -> Mapping[Any, Any]:
@@ -67,8 +70,8 @@ def as_columns(known: Mapping[Any, Any], argument: str = "evidence") -> tuple[di
     sizes = {}
     for name, value in known.items():
         where = f"{argument}[{name!r}]"
-        if callable(value):
-            raise KindError(f"{where} is a function; expected a value: mm.KernelGraph takes functions as likelihoods.")
+        if callable(value) or isinstance(value, Mapping):
+            raise no_likelihood(value, where)
         refuse_unread(value, where)
         if _is_single(value):
             refuse_missing(value, where)
@@ -78,6 +81,24 @@ def as_columns(known: Mapping[Any, Any], argument: str = "evidence") -> tuple[di
             raise InputError(f"{where} has missing values: use predict for tables with missing values.")
     size = number_of_queries(sizes)
     return {name: value if name in sizes else [value] * size for name, value in known.items()}, sizes
+
+
+def no_likelihood(value: Any, where: str) -> KindError:
+    """The refusal of likelihoods by a model that takes values."""
+    given = "a function" if inspect.isfunction(value) else "numbers" if isinstance(value, np.ndarray) else a_type(value)
+    return KindError(
+        f"{where} is {given}; expected a value. If several values are possible ask about each of them, and average the "
+        "answers, weighted by likelihood times probability of the value. mm.KernelGraph takes functions as likelihoods."
+    )
+
+
+def are_weights(value: Any, labels: Collection[Any]) -> bool:
+    """Whether evidence about a variable with labels is a mapping from these, or floats, which none of them is."""
+    if isinstance(value, Mapping):
+        return True
+    if isinstance(value, str) or any(isinstance(label, Real) for label in labels):
+        return False
+    return holds_floats(np.asarray(value))
 
 
 def _is_single(value: Any) -> bool:

@@ -97,7 +97,7 @@ class CliqueTree:
     def query(self, evidence: Mapping[Any, Any] | None = None, targets: Iterable[Hashable] | None = None) -> Beliefs:
         """The marginal of each target given evidence, exactly; evidence and answer as for `DiscreteGraph.query`.
 
-        A state may also be given by its label, where the factors have labels.
+        Where the factors have labels, a state may also be given by its label, and likelihoods as a mapping from labels.
         """
         graph = Graph.of([], nodes=self.factors.names)
         names = tuple(self.factors.names if targets is None else targets)

@@ -73,7 +73,8 @@ class FactorGraph:
         Parameters
         ----------
         evidence : mapping from names to states or likelihoods
-            As for `DiscreteGraph.query`; a state may also be given by its label, where the factors have labels.
+            As for `DiscreteGraph.query`; where the factors have labels, a state may also be given by its label, and
+            likelihoods as a mapping from labels.
         targets : names, optional
             All variables unless given.
         schedule : Flooding, optional

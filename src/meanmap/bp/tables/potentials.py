@@ -11,9 +11,12 @@ import numpy as np
 
 from meanmap.core.arrays import array_of, check_finite
 from meanmap.core.door import Door, is_concrete
-from meanmap.core.errors import InputError, ShapeError
+from meanmap.core.errors import InputError, KindError, ShapeError
 from meanmap.core.held import holds_floats
+from meanmap.core.language import a_type
+from meanmap.core.meant import listed
 from meanmap.core.types import Array
+from meanmap.core.values import entries_of
 from meanmap.graphs import Factors, Graph
 
 __all__ = ["Model", "probabilities", "read_labelled", "read_likelihoods", "read_model", "with_likelihoods"]
@@ -153,16 +156,19 @@ def read_likelihoods(
     for name, value in evidence.items():
         node = graph.index(name)
         where, k = f"evidence[{name!r}]", int(states[node])
+        expected = (
+            f"expected a state from 0 to {k - 1}, likelihoods ({k},), or for B queries (B,) states or (B, {k}) "
+            "likelihoods."
+        )
+        if isinstance(value, str | Mapping) or callable(value):
+            raise KindError(f"{where} is {a_type(value)}; {expected}")
         array = array_of(value, where)
         if jnp.issubdtype(array.dtype, jnp.integer):
             read[node] = _seen(array, k, where, door)
             batched = array.ndim == 1
         else:
             if array.ndim not in (1, 2) or array.shape[-1] != k:
-                raise ShapeError(
-                    f"{where} has shape {array.shape}; expected a state from 0 to {k - 1}, likelihoods ({k},), or for "
-                    f"B queries (B,) states or (B, {k}) likelihoods."
-                )
+                raise ShapeError(f"{where} has shape {array.shape}; {expected}")
             _check_weights(array, where)
             read[node] = (jnp if door.follows else np).atleast_2d(array.astype(door.dtype))
             batched = array.ndim == 2
@@ -182,14 +188,23 @@ def read_labelled(
 
 
 def _numbers(labels: tuple | None, name: Hashable, value: Any) -> Any:
-    """States by number; labels are looked up where the variable has them."""
+    """States by number, and likelihoods in their order; labels are looked up where the variable has them."""
     if labels is None or isinstance(value, jax.Array) or (isinstance(value, np.ndarray) and holds_floats(value)):
         return value
+    shown = ", ".join(map(repr, labels))
+    entries = entries_of(value)
+    if entries is not None and (isinstance(value, Mapping) or set(entries) == set(labels)):
+        if set(entries) != set(labels):
+            raise InputError(f"evidence[{name!r}] has likelihoods of {listed(entries)}; expected those of {shown}.")
+        return np.array([float(entries[label]) for label in labels])
     if isinstance(value, str) or not np.ndim(value):
-        if value in labels:
+        if not callable(value) and value in labels:
             return labels.index(value)
-        shown = ", ".join(map(repr, labels))
-        raise InputError(f"evidence[{name!r}] is {value!r}; expected one of {shown}, or likelihoods.")
+        given = a_type(value) if callable(value) else repr(value)
+        raise InputError(
+            f"evidence[{name!r}] is {given}; expected one of {shown}, or a likelihood for each of these: an array in "
+            "this order, or a mapping."
+        )
     known = all(each in labels for each in value)
     return np.array([labels.index(each) for each in value]) if known else value
 
@@ -230,7 +245,9 @@ def _seen(array: Array, k: int, where: str, door: Door) -> Any:
     if array.ndim > 1:
         raise ShapeError(f"{where} has shape {array.shape}; expected a state, or (B,) states for B queries.")
     if is_concrete(array) and ((np.asarray(array) < 0) | (np.asarray(array) >= k)).any():
-        raise InputError(f"{where} is {np.asarray(array).tolist()}; expected states from 0 to {k - 1}.")
+        raise InputError(
+            f"{where} is {np.asarray(array).tolist()}; expected states from 0 to {k - 1}, or likelihoods as floats."
+        )
     library = jnp if door.follows else np
     return (library.atleast_1d(library.asarray(array))[:, None] == np.arange(k)).astype(door.dtype)
 
