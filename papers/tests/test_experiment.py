@@ -14,6 +14,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from scipy.stats import norm, t
 from typer.testing import CliRunner
 
 from meanmap.cli.commands import app
@@ -49,6 +50,16 @@ TOY = Experiment(
 @pytest.fixture(autouse=True)
 def _known(monkeypatch):
     monkeypatch.setattr(reproduce, "find", {TOY.id: TOY}.__getitem__)
+
+
+def test_few_runs_are_judged_by_students_t_and_the_page_says_so():
+    better = Claim("ahead of the rival", "lead", low=0.0)
+    words = [better.judged(Number(2.5, 1.0, runs)) for runs in (3, 5, 100, None)]
+    assert [word.split(":")[0] for word in words] == ["not settled", "not settled", "yes", "yes"]
+    assert [round(float(t.ppf(norm.cdf(2), runs - 1)), 1) for runs in (3, 5, 10)] == [4.5, 2.9, 2.3]
+    page = report([TOY], [record_of(TOY, Setting("smoke"), measure(Setting("smoke")), 0.1)])
+    assert "as many as Student&#x27;s t needs" in page
+    assert "4.5 for 3 runs, 2.9 for 5 and 2.3 for 10" in page
 
 
 def test_a_verdict_on_other_data_than_the_papers_says_so():
