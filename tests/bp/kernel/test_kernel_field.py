@@ -314,6 +314,19 @@ def test_evidence_that_is_far_or_contradicts_itself_is_told():
     assert not any("far" in note or "contradicts" in note for note in field.query({0: 1.0, 2: 0.4}).report.notes)
 
 
+def test_beliefs_on_cycles_are_called_approximate_and_on_trees_they_are_not():
+    rng = np.random.default_rng(6)
+    x = rng.normal(size=200)
+    pairs = x, 0.9 * x + 0.44 * rng.normal(size=200)
+    ring = mm.KernelField([(0, 1), (1, 2), (2, 0)]).fit(pairs)
+    said = "the graph has cycles, around which evidence is counted repeatedly: beliefs are approximate"
+    assert f"note: {said} and overconfident." in repr(ring.query({0: 1.0}))
+    assert f"{said}." in ring.query({0: 1.0}, counting=0.5).report.notes
+    chain = mm.KernelField([(0, 1), (1, 2)]).fit(pairs).query({0: 1.0})
+    assert not any("cycles" in note for note in chain.report.notes)
+    assert "approximate and mostly overconfident" in " ".join((mm.KernelField.__doc__ or "").split())
+
+
 def test_few_pairs_are_told_where_evidence_is_many_steps_away():
     def notes(n, seen, targets):
         chain = [(i, i + 1) for i in range(n - 1)] + [("apart", "alone")]

@@ -22,7 +22,15 @@ from meanmap.bp.engine.propagate import TRY_MORE, Engine, floor_note
 from meanmap.bp.evidence.field_evidence import Evidence
 from meanmap.bp.field import Answered, FittedField, sweeps_to_cross
 from meanmap.bp.kernel.calibration import Calibration, LabelAtoms, calibrated
-from meanmap.bp.kernel.support import NEAR, Asked, contradiction_note, far_note, least_agreement, tail_note
+from meanmap.bp.kernel.support import (
+    NEAR,
+    ROUND_CYCLES,
+    Asked,
+    contradiction_note,
+    far_note,
+    least_agreement,
+    tail_note,
+)
 from meanmap.core.points import count, on_device, pieces
 from meanmap.core.synonyms import own_words
 from meanmap.core.types import Data, DType, Points
@@ -146,7 +154,7 @@ class FittedKernelField(FittedField):
             weights, report = self.propagate(seen, nodes, floor, kept, real, counting, tolerance)
             plain = counting is not None or self.graph.is_forest
             corrections = {} if plain else self._corrections(seen, floor, kept, real, tolerance)
-            report = replace(report, notes=(*report.notes, *self._told(corrections)))
+            report = replace(report, notes=(*report.notes, *self._told(corrections, counting)))
             place = {int(node): i for i, node in enumerate(nodes)}
 
             def belief(node: int) -> PointEmbedding:
@@ -182,10 +190,11 @@ class FittedKernelField(FittedField):
                 found[kind] = labels, correction
         return found
 
-    def _told(self, corrections: dict[int, tuple[LabelAtoms, Calibration]]) -> list[str]:
-        """Corrections in words."""
+    def _told(self, corrections: dict[int, tuple[LabelAtoms, Calibration]], counting: float | None) -> list[str]:
+        """Cycles and corrections in words."""
         several, names = len(self.learned.variables) > 1, list(self.learned.variables)
-        return [
+        sure = "" if corrections or counting not in (None, 1) else " and overconfident"
+        return ([] if self.graph.is_forest else [f"{ROUND_CYCLES}{sure}."]) + [
             f"messages{f' about {names[kind]!r}' if several else ''} to the power {correct.power:.2g}, "
             f"with {correct.share:.0%} of each spread evenly over all labels: these predict held-out labels best."
             for kind, (_, correct) in corrections.items()

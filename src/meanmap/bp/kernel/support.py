@@ -20,6 +20,7 @@ from meanmap.graphs import Graph
 
 __all__ = [
     "NEAR",
+    "ROUND_CYCLES",
     "Asked",
     "Support",
     "belief_notes",
@@ -54,10 +55,7 @@ MOST_MEASURED = 100
 MOST_FEATURES = 4_000_000
 # A note is given if low rank leaves out a larger share of a kernel than this.
 MOST_LEFT_OUT = 0.01
-ROUND_CYCLES = (
-    "the graph has cycles, around which evidence is counted repeatedly: beliefs are approximate and overconfident. If "
-    "arrows are known, mm.bp.BayesianNetwork(graph) has no such error."
-)
+ROUND_CYCLES = "the graph has cycles, around which evidence is counted repeatedly: beliefs are approximate"
 
 
 @dataclass(frozen=True, eq=False)
@@ -233,7 +231,8 @@ def learning_notes(graph: Graph, samples: Samples, likelihoods: Sequence[Likelih
     """Notes on what the model leaves out: rows beyond the maximum, and the parts of kernels that low ranks omit."""
     notes = list(samples.notes)
     if not graph.is_forest:
-        notes.append(ROUND_CYCLES)
+        remedy = "If arrows are known, mm.bp.BayesianNetwork(graph) has no such error."
+        notes.append(f"{ROUND_CYCLES} and overconfident. {remedy}")
     if samples.given is not None:
         most = max(len(pairs) for pairs in samples.pairs)
         notes.append(f"learned from {most} of {samples.given} rows, drawn at random.")
