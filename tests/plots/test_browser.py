@@ -7,6 +7,7 @@ import shutil
 import numpy as np
 import pytest
 
+from meanmap.plots.page import Section, render
 from tests.api.test_hostile_pages import HOSTILE, KINDS
 from tests.api.test_result_pages import RESULTS
 
@@ -55,6 +56,25 @@ def chosen(browser, place, value):
 def shares(text):
     """What is read at a bar, by series."""
     return {name: float(value) for name, value in re.findall(r"(\w+): % of rows ([\d.e-]+)", text)}
+
+
+@pytest.mark.parametrize("width", [420, 1280])
+def test_a_table_of_sentences_fits_and_a_wider_one_scrolls_in_its_frame(browser, tmp_path, width):
+    """What was measured begins with a digit and goes on as a sentence: such cells once stood on one line of 1500."""
+    said = "0.4680 ± 0.0022 (growth a unit of distance, second half over first); 0.3220 ± 0.0034 (the same)"
+    claims = (("the paper's claim", "band", "measured", "holds"), ("it grows exponentially", "0.5 to 2", said, "no"))
+    wide = (("task", *(f"a_long_column_{k}" for k in range(9))), ("denoising", *["0.123 ± 0.012"] * 9))
+    path = tmp_path / "a.html"
+    path.write_text(render("A page", "About.", [Section("First", "It is so.", tables=(claims, wide))]), "utf-8")
+    browser.execute_cdp_cmd(
+        "Emulation.setDeviceMetricsOverride", {"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": False}
+    )
+    browser.get(path.as_uri())
+    over = "const e = document.documentElement; return e.scrollWidth - e.clientWidth"
+    frames = "return [...document.querySelectorAll('.scroll')].map(each => each.scrollWidth - each.clientWidth)"
+    assert browser.execute_script(over) == 0
+    assert browser.execute_script(frames)[0] == 0
+    browser.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
 
 
 def test_a_column_is_chosen_and_its_bars_are_read_by_arrow_keys(browser, opened):

@@ -24,6 +24,10 @@ __all__ = ["Section", "as_json", "fragment", "made_by", "png_of", "render", "wri
 
 # Figures wider than this many times their height have panels side by side.
 WIDE = 2.2
+# Numbers do not break at spaces; longer cells that begin with a digit are sentences, which do.
+LONGEST_NUMBER = 24
+# In tables with more columns numbers break, too: a value and its error stand on two lines.
+MOST_UNBROKEN = 5
 # A page of more sections begins with a list of them.
 MOST_WITHOUT_LIST = 4
 # How a page says that it is one.
@@ -216,7 +220,8 @@ def _table(rows: Sequence[Sequence[str]], title: str) -> str:
     )
     # A wide table scrolls inside its frame, also with the keyboard.
     what = html.escape(f"{title}: {', '.join(rows[0])}")
-    sorts = "" if rows[0][0] in ("what", "note") and len(rows[0]) < 3 else ' class="sortable"'
+    kind = "sortable many" if len(rows[0]) > MOST_UNBROKEN else "sortable"
+    sorts = "" if rows[0][0] in ("what", "note") and len(rows[0]) < 3 else f' class="{kind}"'
     return (
         f'<div class="scroll" role="region" aria-label="{what}" tabindex="0">\n'
         f"<table{sorts}><thead><tr>{head}</tr></thead>\n<tbody>{body}</tbody></table></div>"
@@ -231,8 +236,8 @@ def _mark(column: Sequence[str]) -> str:
 
 
 def _is_number(cell: str) -> bool:
-    """Whether a cell begins with a digit, or is empty."""
-    return cell.lstrip("−-+<> ")[:1].isdigit() or not cell.strip(" -–")
+    """Whether a cell begins with a digit and is no sentence, or is empty."""
+    return (cell.lstrip("−-+<> ")[:1].isdigit() and len(cell) <= LONGEST_NUMBER) or not cell.strip(" -–")
 
 
 def _figure(figure: object, caption: str) -> str:
