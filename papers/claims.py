@@ -25,7 +25,7 @@ LEAD = """\
 What the four papers claim in print, one statement per row, with the verdict. A tested claim is judged by the rule of
 :doc:`index`: *yes* if it was confirmed, *no* if it was refuted, *not settled* if the measurement was too imprecise
 for either, if readings disagree, or if there is no standard error. *Not tested* means that a run of ours could settle
-the claim and none did. *Not testable* means that no run could. Such are definitions, formulas, derivations, numbers
+the claim and none did. *Not testable* means that no run could. Examples are definitions, formulas, derivations, numbers
 of operations, bounds in the limit, praise of one number that is compared with nothing, and claims that cannot fail;
 and numbers that depend on something not stated, on data that are not available or on programs that were not run.
 Claims of the papers are tested with the paper's method as far as it is stated; each section lists deviations. What

@@ -83,6 +83,13 @@ INSTEAD = {
     r"\b(one|once) (\w+ )?a (target|game|round|column|file|message|sweep|edge|batch)\b": "per",
     r"\bintervals (do not )?count (that|how|noise)\b": "account for",
     r"\bsomebody else\b": "someone else",
+    r"\bto all digits\b": "with identical results",
+    r"\bask(s|ed)? (in|to) doubt\b": "asks where it is uncertain",
+    r"\b(not|can be) had together\b": "one or the other, not both",
+    r"\bdecides it and is not\b": "it depends on this, which is not stated",
+    r"\bto be had\b": "available",
+    r"\b(is|are) (a )?rows? of (its|their) own\b": "has a row of its own",
+    r"\balmost no information about the others\b": "say what beliefs are then",
     r"(?<=\w )[Ll]aws?\b(?! :| =|\(| of inertia)": "distribution",
 }
 SOURCES = sorted([*ROOT.glob("src/**/*.py"), *ROOT.glob("papers/src/**/*.py")])

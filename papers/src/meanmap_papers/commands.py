@@ -47,7 +47,7 @@ def reproduce(
     from meanmap_papers.reproduce import reproduce as run
 
     if every == bool(ids):
-        raise refused("name the figures to reproduce, or say --all; `meanmap list` shows them")
+        raise refused("name the figures to reproduce, or pass --all; `meanmap list` shows them")
     try:
         chosen = list(all_experiments().values()) if every else [find(id) for id in ids or ()]
         setting = Setting(scale, seed)  # pyright: ignore[reportArgumentType]

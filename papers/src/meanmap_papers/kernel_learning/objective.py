@@ -81,7 +81,8 @@ def run(setting: Setting) -> Outcome:
                 "without a number of landmarks are those with it; those with fewer are claims of ours."
             ),
             (
-                "Nor can the printed median of 20, since the spacing of the grid is not stated. At a spacing of 10 "
+                "The printed median of 20 cannot be tested either, since the spacing of the grid is not stated. At a "
+                "spacing of 10 "
                 "the median distance is 14.1, and in the other of the two parameterisations of section 2.4, "
                 "exp(−d²/ℓ²), the same kernel has a lengthscale √2 times as long, 20."
             ),

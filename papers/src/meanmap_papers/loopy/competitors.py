@@ -122,7 +122,7 @@ def outcome(found: dict, chosen: dict, tasks: list[str], tuning: int, budget: in
             (
                 "Errors are root mean squares in grey levels on denoising, and mean absolute errors of log-depth. Each "
                 "method is judged in the setting that tuning chose. The paper's own rivals, in the settings of its "
-                "appendix, were not among those to be chosen, and are rivals all the same. The appendix names no "
+                "appendix, were not among those to be chosen, but are still rivals. The appendix names no "
                 "number of components for mixtures, here 20."
             ),
             (

@@ -41,7 +41,7 @@ def run(setting: Setting) -> Outcome:
             ),
             (
                 "Standard errors are over draws of the training pairs. Of the three ε the one with the least growth "
-                "counts."
+                "is judged."
             ),
             (
                 "That a smaller ε needs a higher rank, and tensor features no lower one, follows from how they are "

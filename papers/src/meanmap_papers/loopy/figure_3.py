@@ -101,7 +101,8 @@ def run(setting: Setting) -> Outcome:
             (
                 "The paper reports a factor of nearly 100 over linear and 10,000 over full updates. Both factors "
                 "depend on the number of pairs m: a linear message costs O(r m) and a full one O(m²), here as one "
-                f"large product. Pairs serve in both directions, so that m is {2 * pairs} here; the paper names none."
+                f"large product. Pairs serve in both directions, so that m is {2 * pairs} here; the paper does not "
+                "state it."
             ),
             "The lengthscale is cross-validated; the appendix does not say how it chose its own. Ranks depend on it.",
             (

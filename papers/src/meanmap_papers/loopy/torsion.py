@@ -77,8 +77,8 @@ def run(setting: Setting) -> Outcome:
         tuple(table),
         notes=(
             (
-                "The paper's proteins are not available: whatever is said here is of simulated chains, not of "
-                "proteins. Chains are drawn from a hidden Markov model of four secondary structures with von Mises "
+                "The paper's proteins are not available: all results here are for simulated chains, not for proteins. "
+                "Chains are drawn from a hidden Markov model of four secondary structures with von Mises "
                 "angles, whose posterior is the best possible. "
                 "`meanmap.datasets.torsion_angles` reads angles of real proteins."
             ),

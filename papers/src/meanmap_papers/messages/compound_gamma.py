@@ -310,8 +310,9 @@ def _notes(count: int, repeats: int, timed: int) -> tuple[str, ...]:
         ),
         (
             f"Times are those of the last {timed} problems of each sequence, one at a time, in processor seconds. A "
-            f"trained message is one of {BATCH} new problems for each operator, alone or {TOGETHER}, when the operator "
-            "is no longer asked to doubt: messages outside the range of training were learned before, and then the "
+            f"trained message is one of {BATCH} new problems for each operator, alone or {TOGETHER}, when its "
+            "variance is no longer compared with the limit: messages outside the range of training were learned "
+            "before, and then the "
             "oracle is never asked, whatever the variance. Compilation is left out everywhere."
         ),
     )
@@ -366,7 +367,7 @@ EXPERIMENT = Experiment(
         ),
         Claim(
             "once trained, the mapping performs as well as that of the oracle (section 5), here 99% of the posteriors "
-            "within 1%: where it no longer asks, or where it asks in doubt",
+            "within 1%: once it no longer asks, or while it asks where it is uncertain",
             ((f"{CODE}: {NEVER_ASKED}", f"{CODE}: within 1%"),),
             low=0.99,
             scales=("quick", "paper"),

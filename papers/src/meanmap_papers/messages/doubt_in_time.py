@@ -121,7 +121,7 @@ def run(setting: Setting) -> Outcome:
         "The operator is that of the paper (`Learned.published`), with quadrature as its oracle instead of a sampler, "
         f"and {SWEEPS} sweeps a problem. The rise and the fall are measured on the four UCI sets of figure 2, the "
         "period and the levelling off on synthetic problems with 300 observations, as in the draft. Numbers are means "
-        f"over {len(repeats)} sequences of each kind; of each sequence the least rise and the largest remainder are "
+        f"over {len(repeats)} sequences of each kind; the least rise and the largest remainder of each sequence are "
         "taken, so that single sequences lie on either side of the mean. Uncertainty is the predictive variance, "
         "noise included, as in the paper. “Levels off” means that the median changes by at most a factor of two from "
         "the sweep after message 1000 to the last one of the first problem. The first sequence is shown."

@@ -167,7 +167,7 @@ NOTES = (
         "where the corpus is available."
     ),
     (
-        "300 pages are looked for, as in the paper. Training pairs come from other pages, which is harder than with "
+        "300 pages are the queries, as in the paper. Training pairs come from other pages, which is harder than with "
         "pairs of the same 300."
     ),
     (
@@ -176,7 +176,7 @@ NOTES = (
     ),
     (
         "The paper takes the median distance between feature vectors as the bandwidth, in each language here the "
-        "median over the pages that are not looked for, about 1.39; k = exp(−d²/2ℓ²). Its statements are judged with "
+        "median over the pages that are not queries, about 1.39; k = exp(−d²/2ℓ²). Its statements are judged with "
         f"it. Figures, and what has no lengthscale in its name, have one of {WIDE:g}, √2 times the distance of pages "
         "without common words, which was chosen here. On the Chow-Liu tree both choose their own edges; there the "
         "table shows the other methods on the tree of the wide kernel."
