@@ -118,8 +118,9 @@ class CodedModel(QueriedPage, RowModel):
         ----------
         evidence : mapping from names to values, row of a table, or table with a row for each query
             Observed values: a number, a label, a time. B values are B queries at once, and single ones are repeated for
-            all of them. Functions and other likelihoods are refused: ask about each value, and
-            average the answers, weighted by its likelihood times its probability. Other columns of a table, or of a row such as `table.iloc[0]`, are ignored.
+            all of them. Functions and other likelihoods are refused: ask about each value, and average the answers,
+            weighted by its likelihood times its probability. Other columns of a table, or of a row such as
+            `table.iloc[0]`, are ignored.
         targets : names, optional
             All other variables unless given.
         rng : None, int, Generator or JAX key
