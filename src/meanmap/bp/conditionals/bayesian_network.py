@@ -16,6 +16,7 @@ from meanmap.bp.conditionals.fitted_bayesian import FittedBayesianNetwork
 from meanmap.bp.conditionals.identified import refuse_undecided
 from meanmap.bp.conditionals.judged import ArrowScores, judged
 from meanmap.bp.conditionals.laws import law_given
+from meanmap.bp.conditionals.never_together import NeverTogether
 from meanmap.bp.conditionals.repeated import repeated
 from meanmap.bp.conditionals.seen_together import SeenTogether
 from meanmap.bp.pooling import SHIFTS
@@ -148,6 +149,7 @@ class BayesianNetwork(Paged):
         seconds and one gigabyte.
         """
         table, raw, notes = self._read(data, missing, kinds, most=MOST_ROWS)
+        apart = NeverTogether.of(table.columns, raw)
         numbers, learned, seen = table.standardised(raw), {}, {}
         parents = parents_by_name(self.graph.names, self.directed.named("directed"))
         for name in track(list(self.graph.names), "learning variables"):
@@ -162,7 +164,7 @@ class BayesianNetwork(Paged):
             seen[name] = SeenTogether.of(heard)
             notes += determined(name, parents[name], learned[name])
             notes += notes_of_law(table.columns, heard, name, numbers[name][there], learned[name])
-        return FittedBayesianNetwork(self.graph, self.directed, table, learned, seen, notes)
+        return FittedBayesianNetwork(self.graph, self.directed, table, learned, seen, notes, apart)
 
     def judge(self, data: Data, folds: int = 5) -> ArrowScores:
         """Whether each arrow improves the model: log densities of held-out rows, with it and without.

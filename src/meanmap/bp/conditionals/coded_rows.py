@@ -11,6 +11,7 @@ import numpy as np
 from meanmap.bp.beliefs.beliefs import Beliefs
 from meanmap.bp.beliefs.pages import QueriedPage
 from meanmap.bp.conditionals.columns import CodedColumn, CodedTable
+from meanmap.bp.conditionals.never_together import NeverTogether
 from meanmap.bp.evidence.named import are_weights, as_columns, no_likelihood, of_variables
 from meanmap.bp.rows import RowModel, each_asked
 from meanmap.core.arrays import check_lengths
@@ -101,6 +102,7 @@ class CodedModel(QueriedPage, RowModel):
 
     if TYPE_CHECKING:
         table: CodedTable
+        apart: NeverTogether
 
     @property
     def columns(self) -> Mapping[Hashable, CodedColumn]:
@@ -146,6 +148,10 @@ class CodedModel(QueriedPage, RowModel):
         columns, sizes = as_columns(cells)
         known = self._known(columns, "evidence", not sizes, notes)
         return self._told(known, self._targets(targets, known.raw), rng)
+
+    def _told(self, asked: CodedRows, names: tuple[Hashable, ...], rng: Seed) -> Beliefs[Any]:
+        apart = self.apart.notes(self.columns, asked.numbers)
+        return super()._told(replace(asked, notes=(*asked.notes, *apart)), names, rng)
 
     def _answers_of_page(self, evidence: Mapping[Any, Any], targets: Any = None) -> Any:
         return self.query(evidence, targets, rng=0)

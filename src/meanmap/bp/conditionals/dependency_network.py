@@ -10,6 +10,7 @@ from meanmap.bp.conditionals.column_conditional import ColumnConditional
 from meanmap.bp.conditionals.columns import CodedTable
 from meanmap.bp.conditionals.fitted_dependency import FittedDependencyNetwork
 from meanmap.bp.conditionals.joint_normal import JointNormal, laws_of, parts_of, products_of
+from meanmap.bp.conditionals.never_together import NeverTogether
 from meanmap.bp.conditionals.row_weights import Learner, grown, learned, nearest
 from meanmap.bp.conditionals.standard import Standard
 from meanmap.bp.conditionals.thresholds import Thresholds
@@ -144,10 +145,10 @@ class DependencyNetwork:
             laws = laws_of(rows, products=products)
         names = track(list(table.columns), "learning columns")
         conditionals = [_learned(scale, numbers, j, laws, self.regressions) for j, _ in enumerate(names)]
-        few_apart = self.regressions is None
+        few_apart, apart = self.regressions is None, NeverTogether.of(table.columns, each)
         if any(UNLIKE in note for note in notes):
             notes = (*notes, f"imputed values are valid if gaps depend only on other columns. {SHIFTS}")
-        return FittedDependencyNetwork(table, scale, laws, tuple(conditionals), rows, notes, few_apart)
+        return FittedDependencyNetwork(table, scale, laws, tuple(conditionals), rows, notes, few_apart, apart)
 
     def __repr__(self) -> str:
         return f"DependencyNetwork({'' if self.regressions is None else list(self.regressions)})"

@@ -1,7 +1,7 @@
 """A fitted Bayesian network: what follows from evidence, and from interventions."""
 
 from collections.abc import Hashable, Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -15,6 +15,7 @@ from meanmap.bp.conditionals.identified import refuse_undecided
 from meanmap.bp.conditionals.label_tables import to_pgmpy
 from meanmap.bp.conditionals.laws import Law
 from meanmap.bp.conditionals.network_rows import NetworkRows
+from meanmap.bp.conditionals.never_together import NeverTogether
 from meanmap.bp.conditionals.seen_together import SeenTogether, extrapolated
 from meanmap.bp.evidence.named import named
 from meanmap.core.errors import InputError
@@ -46,6 +47,8 @@ class FittedBayesianNetwork(NetworkRows):
         The parents of each variable in some rows, if it has several.
     notes : tuple of str
         Notes on missing values and doubtful columns of the table, which reports of answers repeat.
+    apart : NeverTogether
+        Labels that were expected together in some rows, and were not.
     """
 
     graph: PDAG
@@ -54,6 +57,7 @@ class FittedBayesianNetwork(NetworkRows):
     conditionals: Mapping[Hashable, Law]
     seen: Mapping[Hashable, SeenTogether]
     notes: tuple[str, ...] = ()
+    apart: NeverTogether = field(default_factory=lambda: NeverTogether(0, {}))
 
     @one_blas_thread()
     def do(

@@ -1,7 +1,7 @@
 """A fitted dependency network: rows filled in, predicted, scored and drawn."""
 
 from collections.abc import Hashable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -14,6 +14,7 @@ from meanmap.bp.conditionals.column_conditional import ColumnConditional
 from meanmap.bp.conditionals.columns import CodedTable
 from meanmap.bp.conditionals.few_known import MOST_KNOWN, given_few
 from meanmap.bp.conditionals.joint_normal import JointNormal, laws_of
+from meanmap.bp.conditionals.never_together import NeverTogether
 from meanmap.bp.conditionals.pages import held_out_page
 from meanmap.bp.conditionals.standard import Standard
 from meanmap.bp.conditionals.two_part import TwoPart
@@ -52,6 +53,8 @@ class FittedDependencyNetwork(CodedModel):
         What was missing in the table, and what in it may not be what it seems; reports of answers have them, too.
     few_apart : bool
         Whether columns given one to three others have regressions of their own; not if `regressions` were given.
+    apart : NeverTogether
+        Labels that were expected together in some rows, and were not.
     """
 
     table: CodedTable
@@ -61,6 +64,7 @@ class FittedDependencyNetwork(CodedModel):
     rows: np.ndarray
     notes: tuple[str, ...] = ()
     few_apart: bool = False
+    apart: NeverTogether = field(default_factory=lambda: NeverTogether(0, {}))
 
     @property
     def held_out(self) -> dict[Hashable, Mapping[str, float]]:
