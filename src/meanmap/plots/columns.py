@@ -11,13 +11,16 @@ from meanmap.core.values import label_shown
 from meanmap.plots.facts import Axis, Chart, Control, Mark, Panel
 from meanmap.plots.ranges import TAILED, bulk
 
-__all__ = ["Columns", "groups_chart", "pairs_chart", "single"]
+__all__ = ["Columns", "Tally", "groups_chart", "pairs_chart", "single"]
 
-Columns = Mapping[str, np.ndarray]
+# By name; values of each row, or their tallies.
+Columns = Mapping[str, Any]
 
 # At most this many columns are drawn, and bars of labels.
 MOST_COLUMNS, MOST_LABELS = 40, 12
 MOST_BINS, LEAST_BINS = 40, 8
+# Of more values than a few times as many, from files, some stand for their neighbours.
+MOST_VALUES = 16_384
 # Numbers are drawn at their values if each has this many rows on average.
 LEAST_ROWS = 5
 # For pairs: columns on each side, and points.
@@ -28,16 +31,48 @@ TAIL = 0.005
 MOST_BARS = 3
 
 
-class _Read(NamedTuple):
-    """A column as numbers, with the names of its labels if it has any."""
+class Tally(NamedTuple):
+    """The values of a column, and the number of rows of each."""
 
-    values: list[np.ndarray]
+    values: np.ndarray
+    rows: np.ndarray
+
+    @classmethod
+    def of(cls, column: "np.ndarray | Tally") -> "Tally":
+        """Of all rows."""
+        return column if isinstance(column, Tally) else cls(*np.unique(column, return_counts=True))
+
+    def joined(self, column: np.ndarray) -> "Tally":
+        """With more rows. Of very many numbers or times each stands for those of up to one row in `MOST_VALUES`."""
+        values, at = np.unique(np.concatenate([self.values, column]), return_inverse=True)
+        rows = np.bincount(at, np.append(self.rows, np.ones(len(column)))).astype(int)
+        if len(values) < 4 * MOST_VALUES or family_of(values) not in ("number", "time"):
+            return Tally(values, rows)
+        bucket = (np.cumsum(rows) - rows / 2) // (rows.sum() / MOST_VALUES)
+        bucket[0], bucket[-1] = -1, MOST_VALUES  # the ends stay
+        _, first, which = np.unique(bucket, return_index=True, return_inverse=True)
+        return Tally(values[first + (np.bincount(which) - 1) // 2], np.bincount(which, rows).astype(int))
+
+
+class _Read(NamedTuple):
+    """Tallies of a column as numbers, with the names of its labels if it has any."""
+
+    parts: list[Tally]
     axis: Axis
     whole: bool = False
 
+    @property
+    def known(self) -> list[Tally]:
+        """Without missing numbers."""
+        return [Tally(values[there], rows[there]) for values, rows in self.parts for there in [np.isfinite(values)]]
+
+    def with_values(self, values: Sequence[np.ndarray], axis: Axis) -> "_Read":
+        """The same rows with other values."""
+        return _Read([part._replace(values=each) for part, each in zip(self.parts, values, strict=True)], axis)
+
 
 def groups_chart(title: str, groups: Mapping[str, Columns], first: Sequence[str] = ()) -> Chart | None:
-    """How each column is distributed in each group of rows; `first` are columns to begin with.
+    """How all rows of each group are distributed in each column; `first` are columns to begin with.
 
     Examples
     --------
@@ -47,7 +82,7 @@ def groups_chart(title: str, groups: Mapping[str, Columns], first: Sequence[str]
     """
     tables = list(groups.values())
     names = [name for name in dict.fromkeys([*first, *tables[0]]) if all(name in table for table in tables)]
-    read = {name: _read(name, [table[name] for table in tables]) for name in names[:MOST_COLUMNS]}
+    read = {name: _read(name, [Tally.of(table[name]) for table in tables]) for name in names[:MOST_COLUMNS]}
     found = {name: _at_values(each) for name, each in read.items() if each is not None}
     if not found:
         return None
@@ -59,7 +94,8 @@ def pairs_chart(title: str, across: Columns, upwards: Columns) -> Chart | None:
     """Columns against each other, row by row."""
     sides = []
     for columns in (across, upwards):
-        read = {name: _read(name, [values]) for name, values in list(columns.items())[:MOST_SIDES]}
+        rows = {name: Tally(values, np.ones(len(values))) for name, values in list(columns.items())[:MOST_SIDES]}
+        read = {name: _read(name, [each]) for name, each in rows.items()}
         sides.append({name: each for name, each in read.items() if each is not None})
     if not all(sides):
         return None
@@ -80,108 +116,117 @@ def single(columns: Mapping[str, Any]) -> dict[str, np.ndarray]:
     return found
 
 
-def _read(name: str, parts: Sequence[np.ndarray]) -> _Read | None:
+def _read(name: str, parts: Sequence[Tally]) -> _Read | None:
     """One column in all groups as numbers; None for texts that are nearly all different."""
-    families = {family_of(part) for part in parts}
+    families = {family_of(part.values) for part in parts}
+    found = _Read(list(parts), Axis(name))
     if families == {"time"}:
-        times = [part.astype("datetime64[ms]").astype(float) for part in parts]
-        return _Read(
-            [np.where(np.isnat(p), np.nan, t) for p, t in zip(parts, times, strict=True)], Axis(name, time=True)
-        )
+        times = [part.values.astype("datetime64[ms]") for part in parts]
+        return found.with_values([np.where(np.isnat(t), np.nan, t.astype(float)) for t in times], Axis(name, time=True))
     if families == {"number"}:
-        values = [part.astype(float) for part in parts]
-        finite = np.concatenate([each[np.isfinite(each)] for each in values])
+        found = found.with_values([part.values.astype(float) for part in parts], Axis(name))
+        finite = np.concatenate([part.values for part in found.known])
         whole = bool(len(finite)) and bool(np.all(finite == np.round(finite))) and np.ptp(finite) < MOST_BINS
-        return _Read(values, Axis(name), whole) if len(finite) else None
-    texts = [np.array([label_shown(each) for each in part.tolist()], dtype=object) for part in parts]
-    labels, counts = np.unique(np.concatenate(texts).astype(str), return_counts=True)
-    if len(labels) > max(MOST_LABELS, sum(map(len, parts)) / 3):
+        return found._replace(whole=whole) if len(finite) else None
+    texts = [np.array([label_shown(each) for each in part.values.tolist()], dtype=str) for part in parts]
+    labels, places = np.unique(np.concatenate(texts), return_inverse=True)
+    rows = np.concatenate([part.rows for part in parts])
+    if len(labels) > max(MOST_LABELS, rows.sum() / 3):
         return None
-    kept = sorted(labels[np.argsort(-counts, kind="stable")[:MOST_LABELS]].tolist())
+    often = np.argsort(-np.bincount(places, rows, len(labels)), kind="stable")[:MOST_LABELS]
+    kept = np.sort(often)
+    place = np.full(len(labels), len(kept), float)
+    place[kept] = np.arange(len(kept))
     more = len(labels) - len(kept)
-    places = {label: place for place, label in enumerate(kept)}
-    codes = [np.array([places.get(str(each), len(kept)) for each in part], float) for part in texts]
-    ticks = [
-        *((float(place), label) for label, place in places.items()),
-        *([(float(len(kept)), f"{more} more")] * bool(more)),
-    ]
-    return _Read(codes, Axis(name, ticks=tuple(ticks)))
+    ticks = [(float(k), str(label)) for k, label in enumerate(labels[kept])]
+    ticks += [(float(len(kept)), f"{more} more")] * bool(more)
+    codes = np.split(place[places], np.cumsum([len(part.values) for part in parts])[:-1])
+    return found.with_values(codes, Axis(name, ticks=tuple(ticks)))
 
 
 def _at_values(read: _Read) -> _Read:
     """Numbers that take few values as labels, whose bars stand at the values; others unchanged."""
     if read.axis.ticks or read.axis.time:
         return read
-    numbers = np.concatenate([each[np.isfinite(each)] for each in read.values])
-    known = np.unique(numbers)
-    if not len(known) <= min(MOST_LABELS, len(numbers) / LEAST_ROWS):
+    known = np.unique(np.concatenate([part.values for part in read.known]))
+    if not len(known) <= min(MOST_LABELS, sum(part.rows.sum() for part in read.known) / LEAST_ROWS):
         return read
-    codes = [np.where(np.isfinite(each), np.searchsorted(known, each), np.nan) for each in read.values]
+    codes = [
+        np.where(np.isfinite(part.values), np.searchsorted(known, part.values), np.nan).astype(float)
+        for part in read.parts
+    ]
     ticks = tuple((float(place), f"{value:.6g}") for place, value in enumerate(known.tolist()))
-    return _Read(codes, replace(read.axis, ticks=ticks))
+    return read.with_values(codes, replace(read.axis, ticks=ticks))
 
 
 def _histogram(read: _Read, groups: Sequence[str]) -> Panel:
-    values = [each[np.isfinite(each)] for each in read.values]
+    parts = read.known
     if read.axis.ticks:
         edges = np.arange(len(read.axis.ticks) + 1) - 0.5
-        note, wide = "", 0.8 / len(values)
-        ends = [(edges[:-1] + 0.1 + i * wide, edges[:-1] + 0.1 + (i + 1) * wide) for i in range(len(values))]
+        note, wide = "", 0.8 / len(parts)
+        ends = [(edges[:-1] + 0.1 + i * wide, edges[:-1] + 0.1 + (i + 1) * wide) for i in range(len(parts))]
     else:
-        edges, note = _edges(values, read)
-        ends = [(edges[:-1], edges[1:])] * len(values)
+        edges, note = _edges(parts, read)
+        ends = [(edges[:-1], edges[1:])] * len(parts)
     marks = []
-    for i, (name, each, (left, right)) in enumerate(zip(groups, values, ends, strict=True)):
-        shares = 100 * np.histogram(each, edges)[0] / max(len(each), 1)
-        if len(values) > MOST_BARS and not read.axis.ticks:
+    for i, (name, each, (left, right)) in enumerate(zip(groups, parts, ends, strict=True)):
+        shares = 100 * np.histogram(each.values, edges, weights=each.rows)[0] / max(each.rows.sum(), 1)
+        if len(parts) > MOST_BARS and not read.axis.ticks:
             marks.append(Mark("line", {"x": (left + right) / 2, "y": shares}, name, colour=i))
         else:
             marks.append(Mark("bars", {"x1": left, "x2": right, "y": shares}, name, colour=i))
     return Panel(read.axis, Axis("% of rows"), tuple(marks), note)
 
 
-def _edges(values: Sequence[np.ndarray], read: _Read) -> tuple[np.ndarray, str]:
+def _edges(parts: Sequence[Tally], read: _Read) -> tuple[np.ndarray, str]:
     """Bins in which long tails do not squash the rest, and a sentence about the rows beyond."""
-    pooled = np.concatenate(values)
+    pooled, rows = (np.concatenate(each) for each in zip(*parts, strict=True))
     low, high = float(pooled.min()), float(pooled.max())
     if read.whole:
         return np.arange(low, high + 2) - 0.5, ""
-    inner, note = _inner(values), ""
+    inner, note = _inner(parts), ""
     if inner != (low, high):
-        beyond = np.mean((pooled < inner[0]) | (pooled > inner[1]))
+        beyond = rows[(pooled < inner[0]) | (pooled > inner[1])].sum() / rows.sum()
         ends = [_said(read.axis, end) for end in (*inner, low, high)]
         note = (
             f"{100 * beyond:.2g} % of rows lie outside of {ends[0]} to {ends[1]} and are not drawn; "
             f"all lie between {ends[2]} and {ends[3]}."
         )
-    inside = pooled[(pooled >= inner[0]) & (pooled <= inner[1])]
-    width = 2 * np.subtract(*np.quantile(inside, [0.75, 0.25])) / max(len(inside), 1) ** (1 / 3)
+    inside = (pooled >= inner[0]) & (pooled <= inner[1])
+    first, third = _quantiles(Tally(pooled[inside], rows[inside]), [0.25, 0.75])
+    width = 2 * (third - first) / max(rows[inside].sum(), 1) ** (1 / 3)
     number = (inner[1] - inner[0]) / width if width > 0 else LEAST_BINS
     if inner[1] <= inner[0]:
         inner = inner[0] - 0.5, inner[0] + 0.5
     return np.linspace(*inner, int(np.clip(number, LEAST_BINS, MOST_BINS)) + 1), note
 
 
-def _inner(values: Sequence[np.ndarray]) -> tuple[float, float]:
+def _inner(parts: Sequence[Tally]) -> tuple[float, float]:
     """Between which numbers all groups are drawn."""
-    pooled = np.concatenate(values)
+    pooled = np.concatenate([part.values for part in parts])
     low, high = float(pooled.min()), float(pooled.max())
-    found = [np.quantile(each, [TAIL, 0.05, 0.95, 1 - TAIL]) for each in values if len(each)]
+    found = [_quantiles(each, [TAIL, 0.05, 0.95, 1 - TAIL]) for each in parts if len(each.values)]
     ends = [bulk(b, c, low, high) if c > b else (a, d) for a, b, c, d in found]
     inner = float(min(a for a, _ in ends)), float(max(b for _, b in ends))
     return inner if inner[1] - inner[0] < TAILED * (high - low) else (low, high)
 
 
+def _quantiles(part: Tally, q: Sequence[float]) -> np.ndarray:
+    return np.quantile(part.values, q, weights=part.rows, method="inverted_cdf")
+
+
 def _scatter(x: _Read, y: _Read) -> Panel:
     ends, notes = [], []
-    rows = np.isfinite(x.values[0]) & np.isfinite(y.values[0])
+    rows = np.isfinite(x.parts[0].values) & np.isfinite(y.parts[0].values)
     places = []
     generator = np.random.default_rng(0)
     for read in (x, y):
-        values = read.values[0][rows]
+        values = read.parts[0].values[rows]
         # Labels are spread, so that rows of the same labels do not hide each other.
         places.append(values + 0.5 * (generator.random(len(values)) - 0.5) if read.axis.ticks else values)
-        ends.append((-np.inf, np.inf) if read.axis.ticks or not len(values) else _inner([values]))
+        ends.append(
+            (-np.inf, np.inf) if read.axis.ticks or not len(values) else _inner([Tally(values, np.ones(len(values)))])
+        )
     inside = np.all([(p >= a) & (p <= b) for p, (a, b) in zip(places, ends, strict=True)], axis=0)
     if beyond := int(np.sum(~inside)):
         notes.append(f"{beyond} of {len(inside)} rows lie further out and are not drawn.")

@@ -122,13 +122,17 @@ class Asked(ABC):
             return replace(found, shown=self.spread(came)).result(self.random.seed, self.told)
         self.parts = [source_of(part).whole(name) for part, name in zip(self.parts, self.names, strict=True)]
         self.admit()
-        shown = Shown.of(self.parts, self.names, self.paired)
+        clean = list(self.parts)
         self.encode()
         self.read_texts()
         self.leave_strata()
         with Door() as door:
             found = self.compute(door)
-        return replace(found, shown=shown).result(self.random.seed, self.told)
+        return replace(found, shown=self.draw(clean)).result(self.random.seed, self.told)
+
+    def draw(self, clean: Sequence[Any]) -> Shown | None:
+        """What the page of the result draws of parts without missing values."""
+        return Shown.of(clean, self.names, self.paired)
 
     def spread(self, came: Sequence[Any]) -> Shown | None:
         """Some rows of parts that were read in one pass, read again to be drawn."""

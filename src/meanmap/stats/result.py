@@ -116,7 +116,7 @@ class TestResult(Paged, Value):
     why : tuple of str
         For `mm.test`: which test was chosen, why, and what it assumes.
     shown : Shown or None
-        Some rows of the data, which its page draws: at most 2000 of each sample.
+        What its page draws: the distribution of all rows of each sample, or at most 2000 rows of variables.
 
     Examples
     --------

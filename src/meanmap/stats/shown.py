@@ -1,4 +1,4 @@
-"""Some rows of the data behind an answer, and the charts that draw them first on its page."""
+"""Some rows of the data behind an answer, and the charts that its page begins with."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -7,13 +7,14 @@ from typing import Any
 import numpy as np
 
 from meanmap.core.language import with_and
-from meanmap.core.pieces.sources import lies_elsewhere
+from meanmap.core.pieces.sources import comes_in_pieces, lies_elsewhere
 from meanmap.core.points import spread_rows
 from meanmap.core.tables.chunks import any_once, source_of
 from meanmap.core.tables.missing import length, take
 from meanmap.core.tables.table import Table, raw_columns, values_of
 from meanmap.core.values import Value
-from meanmap.plots.columns import groups_chart, pairs_chart, single
+from meanmap.features.states.reading import Reading
+from meanmap.plots.columns import MOST_COLUMNS, Columns, Tally, groups_chart, pairs_chart, single
 from meanmap.plots.facts import Chart
 
 __all__ = ["MOST_CALLED", "Shown"]
@@ -26,16 +27,31 @@ MOST_CALLED = 3
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Shown(Value):
-    """Rows of each part, evenly spread over all of its rows, how many it has, and whether rows are paired by number."""
+    """Rows of each part, evenly spread over all of its rows, how many it has, and whether rows are paired by number.
+
+    Samples of which not all rows are kept have a chart of all rows, `drawn`.
+    """
 
     names: tuple[str, ...]
     parts: tuple[Any, ...]
     sizes: tuple[int, ...]
     paired: bool = True
+    drawn: Chart | None = None
 
     @classmethod
-    def of(cls, parts: Sequence[Any], names: Sequence[Any], paired: bool) -> "Shown | None":
-        """Copies of some rows; None for those of iterators and collections of Dask, and where there are no columns."""
+    def of(
+        cls,
+        parts: Sequence[Any],
+        names: Sequence[Any],
+        paired: bool,
+        first: Sequence[str] = (),
+        wider: Mapping[str, Columns] | None = None,
+    ) -> "Shown | None":
+        """Copies of some rows; None for those of iterators and collections of Dask, and where there are no columns.
+
+        The chart of all rows of samples begins with the columns `first`; `wider` are columns of the samples that have
+        more rows than the others, as where rows with missing values are left out.
+        """
         if any_once(parts) or any(source_of(part).parts() is not None for part in parts):
             return None
         taken, sizes = [], []
@@ -51,17 +67,29 @@ class Shown(Value):
             some = spread_rows(length(part), _most(width))
             taken.append({key: take(column, some) for key, column in rows.items()} if source.named else rows[some])
             sizes.append(source.count(str(name)) or 0)
-        return cls(tuple(map(str, names)), tuple(taken), tuple(sizes), paired)
+        found = cls(tuple(map(str, names)), tuple(taken), tuple(sizes), paired)
+        if paired or any(map(comes_in_pieces, parts)) or (not wider and found._is_whole):
+            return found
+        groups = replace(found, parts=tuple(parts)).groups()
+        for name, columns in groups.items():
+            columns.update({each: part for each, part in (wider or {}).get(name, {}).items() if each in columns})
+        return replace(found, drawn=_distributions(groups, first))
 
     def columns(self, part: int) -> dict[str, np.ndarray]:
         """The columns of a part, each of one number or label per row; those of arrays are numbered."""
-        rows, name = self.parts[part], self.names[part]
-        if source_of(rows).named:
-            return single(Table.of(rows, name).columns)
-        values = np.asarray(rows)
-        if values.ndim == 1 or values.shape[1] == 1:
-            return {name: values.ravel()}
-        return {f"column {j}": values[:, j] for j in range(values.shape[1])}
+        return _columns(self.parts[part], self.names[part])
+
+    def counted(self, sources: Sequence[Any], reading: Reading) -> "Shown":
+        """With a chart of all rows of sources that are read piece by piece."""
+        tallies: list[dict[str, Tally]] = []
+        for source, name in zip(sources, self.names, strict=True):
+            found: dict[str, Tally] = {}
+            for piece, *_ in reading.pieces(source, name):
+                columns = {} if piece is None else _columns(piece, name)
+                for each in list(columns)[:MOST_COLUMNS]:
+                    found[each] = found[each].joined(columns[each]) if each in found else Tally.of(columns[each])
+            tallies.append(found)
+        return replace(self, drawn=_distributions(self._by_sample(tallies), ()))
 
     def to_save(self) -> "Shown":
         """With columns as arrays, whatever library they came from."""
@@ -71,7 +99,9 @@ class Shown(Value):
 
     def groups(self) -> dict[str, dict[str, np.ndarray]]:
         """The columns of each sample by the name of the sample."""
-        tables = [self.columns(k) for k in range(len(self.names))]
+        return self._by_sample([self.columns(k) for k in range(len(self.names))])
+
+    def _by_sample(self, tables: Sequence[dict[str, Any]]) -> dict[str, dict[str, Any]]:
         if all(len(table) == 1 for table in tables):  # a column of an array is called after its sample
             alike = len({next(iter(table)) for table in tables}) == 1
             tables = tables if alike else [{"value": next(iter(table.values()))} for table in tables]
@@ -84,8 +114,7 @@ class Shown(Value):
             beside = {name: each for columns in others for name, each in columns.items()}
             found = pairs_chart(f"{self.called(1)} against {self.called(0)}, a dot for each row", {**x, **beside}, y)
         else:
-            groups = self.groups()
-            found = groups_chart(f"The distribution {_of(next(iter(groups.values())))} in each group", groups, first)
+            found = self.drawn or _distributions(self.groups(), first)
         return () if found is None else (found,)
 
     def called(self, part: int) -> str:
@@ -97,11 +126,29 @@ class Shown(Value):
     @property
     def note(self) -> str:
         """The note if not all rows are shown."""
-        shown = [length(part) for part in self.parts]
-        if shown == list(self.sizes):
+        if self._is_whole or self.drawn is not None:
             return ""
-        counts = " and ".join(f"{k} of {n}" for k, n in zip(shown, self.sizes, strict=True))
+        counts = " and ".join(f"{length(part)} of {n}" for part, n in zip(self.parts, self.sizes, strict=True))
         return f"Pictures show {counts} rows, evenly spread."
+
+    @property
+    def _is_whole(self) -> bool:
+        """Whether all rows are kept."""
+        return tuple(map(length, self.parts)) == self.sizes
+
+
+def _columns(rows: Any, name: str) -> dict[str, np.ndarray]:
+    if source_of(rows).named:
+        return single(Table.of(rows, name).columns)
+    values = np.asarray(rows)
+    if values.ndim == 1 or values.shape[1] == 1:
+        return {name: values.ravel()}
+    return {f"column {j}": values[:, j] for j in range(values.shape[1])}
+
+
+def _distributions(groups: Mapping[str, Columns], first: Sequence[str]) -> Chart | None:
+    title = f"The distribution {_of(next(iter(groups.values())))} in each group"
+    return groups_chart(title, groups, first)
 
 
 def _of(columns: Mapping[str, Any]) -> str:

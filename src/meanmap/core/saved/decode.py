@@ -26,7 +26,7 @@ LONGEST = 2**40
 SPARE, TIMES = 2**26, 100
 # The folders whose classes a file may name.
 NAME = re.compile(
-    r"meanmap\.(bp|core|embeddings|ep|families|features|graphs|kernels|learning|linalg|stats|structure)(\.\w+)+"
+    r"meanmap\.(bp|core|embeddings|ep|families|features|graphs|kernels|learning|linalg|plots|stats|structure)(\.\w+)+"
 )
 
 

@@ -59,7 +59,7 @@ class Effect(Paged, Value):
     differences : sequence of ColumnDifference
         For two samples: means, shares and standard deviations of the columns, as `two_sample_test` gives them.
     shown : Shown or None
-        Rows of the data that the page draws: at most 2000 of each sample.
+        What the page draws: the distribution of all rows of each sample, or at most 2000 rows of variables.
     """
 
     distance: Interval

@@ -141,7 +141,7 @@ def two_sample_effect(
     method = f"difference between {names[0]} and {names[1]}"
     told = (*told, *samples.doubts, *doubts_of(found, samples, cells), *tails_of(found, samples, HEAVY))
     told += tails_of_other(found, samples, names, HIGH)
-    shown = Shown.of((x, y), names, paired=False)
+    shown = Shown.of((x, y), names, False, [each.column for each in columns], own.columns)
     return _effect(found, confidence, method, samples.sizes, told, shown, shift, columns)
 
 

@@ -1,14 +1,17 @@
 """Tests of samples whose columns are also compared one by one."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 from meanmap.core.pieces.sources import comes_in_pieces
 from meanmap.core.tables.schema import admitted
+from meanmap.features.states.reading import Reading
 from meanmap.stats.asked import Found, OfSamples
 from meanmap.stats.samples.by_column import Differences
 from meanmap.stats.samples.comparing import differences_of_all
-from meanmap.stats.samples.own_rows import own_rows
+from meanmap.stats.samples.own_rows import OwnRows, own_rows
+from meanmap.stats.shown import Shown
 
 __all__ = ["OfComparedSamples"]
 
@@ -23,10 +26,16 @@ class OfComparedSamples(OfSamples):
         The samples, or the table of all groups, with their missing values.
     differences : Differences
         The differences of the columns.
+    own : OwnRows
+        The rows in which each column is observed.
+    reading : Reading or None
+        How pieces of files are read.
     """
 
     came: list[Any] = field(default_factory=list)
     differences: Differences = field(default_factory=Differences)
+    own: OwnRows = field(default_factory=OwnRows)
+    reading: Reading | None = None
 
     def answer(self) -> Any:
         """The result, by the steps that all tests share."""
@@ -42,11 +51,25 @@ class OfComparedSamples(OfSamples):
     def compare(self) -> None:
         """Compare the columns."""
         names = list(map(str, self.names))
-        own = own_rows(self.came, names, self.missing, self.kinds, self.by, self.said)
-        self.differences = differences_of_all(dict(zip(names, self.parts, strict=True)), design=self.exchange, own=own)
+        self.own = own_rows(self.came, names, self.missing, self.kinds, self.by, self.said)
+        samples = dict(zip(names, self.parts, strict=True))
+        self.differences = differences_of_all(samples, design=self.exchange, own=self.own)
 
-    def compared(self, found: Found | None) -> Found | None:
+    def draw(self, clean: Sequence[Any]) -> Shown | None:
+        """The distribution of each column, in the rows in which it is compared."""
+        first = [each.column for each in self.differences]
+        return Shown.of(clean, self.names, self.paired, first, self.own.columns)
+
+    def spread(self, came: Sequence[Any]) -> Shown | None:
+        """As `draw`; files are read once more."""
+        if not any(map(comes_in_pieces, came)):
+            return self.draw(self.parts)
+        some = super().spread(came)
+        return some if some is None or self.reading is None else some.counted(came, self.reading)
+
+    def compared(self, found: Found | None, reading: Reading | None) -> Found | None:
         """The outcome of a test in one pass, with the differences of columns if samples are in memory."""
+        self.reading = reading
         if found is None or any(map(comes_in_pieces, self.parts)):
             return found
         if self.by is None:

@@ -116,7 +116,7 @@ class _SeveralSamples(OfComparedSamples):
 
     def in_one_pass(self) -> Found | None:
         made = None if self.designed or not is_long(self.parts, self.names) else in_one_pass(self, KSamplePlan)
-        return self.compared(made and made[0]._found(made[1], self.n_draws))
+        return self.compared(made and made[0]._found(made[1], self.n_draws), made and made[0].reading)
 
     def encode(self) -> None:
         self.compare()

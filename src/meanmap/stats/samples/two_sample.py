@@ -196,7 +196,7 @@ class _TwoSamples(OfComparedSamples):
             return None
         if ways := [each for each in fitting(self.statistic, self.null) if each.of_sums]:
             made = in_one_pass(self, TwoSamplePlan)
-            return self.compared(made and made[0]._found(made[1], self.n_draws, ways[0]))
+            return self.compared(made and made[0]._found(made[1], self.n_draws, ways[0]), made and made[0].reading)
         if any(map(comes_in_pieces, self.parts)):
             raise ParameterError(
                 "samples that come in pieces (iterators, Parquet files, collections of Dask, memory maps) of more than "
