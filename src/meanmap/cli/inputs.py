@@ -13,7 +13,7 @@ from meanmap.core.meant import no_column
 from meanmap.core.numerals import THOUSANDS_MARKS
 from meanmap.core.pieces.files import ParquetFiles
 from meanmap.core.progress import waiting
-from meanmap.core.tables.apart import left_out_of_table, why_apart
+from meanmap.core.tables.apart import apart_in, left_out_of_table
 from meanmap.core.tables.column import counted
 from meanmap.core.tables.doubts import copied_rows, exact_copies
 from meanmap.core.tables.kinds import OF_TIMES, wanted_kind
@@ -206,7 +206,7 @@ class Reading:
         If a function chooses columns, those in `keeps` and `needs` count as named.
         """
         known = [*self.said, *self.keeps, *self.needs] if chosen is None or callable(chosen) else [*columns]
-        apart = {name: why for name, column in columns.items() if name not in known and (why := why_apart(column))}
+        apart = apart_in([columns], known)
         left = [name for name in columns if name not in apart]
         if not left:
             return list(columns)

@@ -39,7 +39,7 @@ class Tally(NamedTuple):
 
     @classmethod
     def of(cls, column: "np.ndarray | Tally") -> "Tally":
-        """Of all rows."""
+        """The tally of a column with all of its rows."""
         return column if isinstance(column, Tally) else cls(*np.unique(column, return_counts=True))
 
     def joined(self, column: np.ndarray) -> "Tally":
@@ -67,7 +67,7 @@ class _Read(NamedTuple):
         return [Tally(values[there], rows[there]) for values, rows in self.parts for there in [np.isfinite(values)]]
 
     def with_values(self, values: Sequence[np.ndarray], axis: Axis) -> "_Read":
-        """The same rows with other values."""
+        """A column of other values in these rows."""
         return _Read([part._replace(values=each) for part, each in zip(self.parts, values, strict=True)], axis)
 
 

@@ -9,7 +9,7 @@ from meanmap.core.door import Door
 from meanmap.core.errors import ParameterError
 from meanmap.core.points import on_host
 from meanmap.core.rng import Rng
-from meanmap.core.tables.apart import shuffled_ids
+from meanmap.core.tables.apart import several_ranks, without_ids
 from meanmap.core.tables.assigned import Kept
 from meanmap.core.tables.chunks import any_once, source_of
 from meanmap.core.tables.indices import check_order, check_order_beside
@@ -116,6 +116,7 @@ class Asked(ABC):
         check_draws(self.n_draws)
         self.pick()
         self.check_order()
+        self.leave_ids()
         self.parts = list(map(on_host, self.parts))
         came = self.parts
         if (found := self.in_one_pass()) is not None:
@@ -163,6 +164,15 @@ class Asked(ABC):
     def check_order(self) -> None:
         """Refuse variables whose row labels contradict the pairing of rows by position."""
         check_order(self.parts, self.names)
+
+    def leave_ids(self) -> None:
+        """Leave out columns that only identify the rows, unless they were named or their kernel is given."""
+        within, clusters = self.said
+        design = kept_columns(None, within, clusters, None)
+        for k, (part, name, wanted) in enumerate(zip(self.parts, self.names, self.wanted, strict=True)):
+            if self.data is None and not self.across and not any(self.features or ()) and design and is_default(wanted):
+                (self.parts[k],), told = without_ids([part], [name], design.names, self.kinds)
+                self.tell(told)
 
     @abstractmethod
     def in_one_pass(self) -> Found | None:
@@ -222,6 +232,9 @@ class OfSamples(Asked):
     by: str | None = None
     scale: bool = True
 
+    def leave_ids(self) -> None:
+        """Done where groups are picked, for all samples together."""
+
     def check_order(self) -> None:
         """Refuse values for each row whose labels contradict this; rows of different samples do not belong together."""
         within, clusters, weights = self.said
@@ -253,7 +266,7 @@ class OfSamples(Asked):
             self.parts = without_design(self.parts, self.names, *self.said)
         if within is None and clusters is None:
             self.tell(alike_in_order(self.parts, self.names))
-        self.tell(shuffled_ids(self.parts, self.names))
+        self.tell(several_ranks(self.parts, self.names))
 
     def encode(self) -> None:
         """Replace rows by vectors."""

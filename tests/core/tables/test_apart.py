@@ -10,7 +10,7 @@ from typer.testing import CliRunner
 
 import meanmap as mm
 from meanmap.cli.commands import app
-from meanmap.core.tables.apart import apart_in, without_ids
+from meanmap.core.tables.apart import apart_in, watched, without_ids
 
 ROWS = 60
 NOTE = "'id' only identifies the rows and is left out; to use it, pass kinds={'id': 'number'}"
@@ -27,7 +27,7 @@ def test_ids_of_one_table_and_of_people_who_were_split_number_the_rows():
     many = people(n=4 * ROWS)
     split = [dict(part) for _, part in many.groupby(np.random.default_rng(1).integers(0, 4, len(many)))]
     assert list(apart_in(split)) == ["id"]
-    assert apart_in([dict(whole.sample(frac=1, random_state=0))]) == {}
+    assert list(apart_in([dict(whole.sample(frac=1, random_state=0))])) == ["id"]
     assert apart_in([dict(whole)], ["id"]) == {}
     assert list(apart_in([dict(whole.assign(id=np.where(np.arange(ROWS) == 3, np.nan, whole.id)))])) == ["id"]
 
@@ -204,20 +204,70 @@ def test_numbers_that_were_not_read_as_such_are_no_names():
         mm.two_sample_test(table, by="arm", n_permutations=99, rng=0)
 
 
-@pytest.mark.parametrize("door", ["ask", "two by", "two", "k by", "k"])
-def test_shuffled_ids_which_may_be_ranks_stay_with_a_note(door):
+def shuffled(**more):
     table = numbered_by_arm("gaps").sample(frac=1, random_state=0).reset_index(drop=True)
-    found = DOORS[door](table)
-    assert [note.split(", like")[0] for note in found.warnings if "'id'" in note] == [
-        "'id' holds whole numbers, each of which occurs once"
-    ]
-    assert found.pvalue < 0.05
-    assert not any("'id'" in note for note in DOORS[door](table.assign(id=table.id % 97)).warnings)
+    return table.rename(columns={"id": "number"}).assign(**more)
 
 
-def test_shuffled_ids_at_the_command_line(tmp_path):
-    numbered_by_arm("gaps").sample(frac=1, random_state=0).to_csv(tmp_path / "t.csv", index=False)
+@pytest.mark.parametrize("door", DOORS)
+def test_ids_in_any_order_are_left_out(door):
+    """They were compared, with a note, and made p-values small."""
+    table = shuffled()
+    found, without = DOORS[door](table), DOORS[door](table.drop(columns="number"))
+    assert sum("'number' only identifies the rows and is left out" in note for note in found.warnings) == 1
+    size = (lambda each: each.pvalue) if hasattr(found, "pvalue") else (lambda each: each.distance.estimate)
+    assert size(found) == size(without)
+    assert not any("'number'" in note for note in DOORS[door](table, kinds={"number": "number"}).warnings)
+    assert not any("identifies" in note for note in DOORS[door](table.assign(number=table.number % 31)).warnings)
+
+
+def test_ids_in_any_order_at_the_command_line(tmp_path):
+    shuffled().to_csv(tmp_path / "t.csv", index=False)
     for typed in (["two-sample", str(tmp_path / "t.csv"), "--by", "arm"], [". ~ arm", str(tmp_path / "t.csv")]):
         found = CliRunner().invoke(app, ["test", *typed, "--permutations", "99", "--seed", "0", "--json"])
-        note = next(note for note in json.loads(found.stdout)["warnings"] if "'id'" in note)
-        assert note.endswith("if it only identifies the rows, leave it out with --exclude id.")
+        (note,) = [note for note in json.loads(found.stdout)["notes"] if "'number'" in note]
+        assert note.endswith("is left out; to use it, pass --kinds number=number")
+
+
+@pytest.mark.parametrize("name", ["id", "user_id", "userId", "Customer ID", "uuid"])
+def test_ids_with_wide_gaps_are_known_by_their_name(name):
+    rng = np.random.default_rng(0)
+    table = shuffled(**{name: rng.choice(10**7, 2 * ROWS, replace=False)})
+    assert set(apart_in([dict(table)])) == {name, "number"}
+    assert name not in apart_in([dict(table.assign(**{name: table[name] % 97}))])
+    words = table.assign(**{name: [f"no {k}" for k in table[name]]})
+    assert apart_in([dict(words)])[name] == ("only identifies the rows", "label")
+
+
+def test_measurements_in_whole_numbers_stay_although_all_differ():
+    rng = np.random.default_rng(0)
+    for n in (20, 50, 200, 1000):
+        cents = rng.choice(np.round(np.exp(rng.normal(12, 0.6, 40 * n))), n, replace=False)
+        normal = np.unique(np.round(rng.normal(0, 10 * n, 4 * n)))[::3][:n]
+        columns = {"income": cents, "paid": cents + 1, "humidity": rng.permutation(normal)}
+        assert apart_in([columns]) == {}
+
+
+def test_several_columns_of_ranks_stay_with_a_note():
+    table = shuffled(rank=np.random.default_rng(0).permutation(2 * ROWS))
+    found = mm.two_sample_test(table, by="arm", n_permutations=99, rng=0)
+    assert found.columns == ("number", "age", "rank")
+    assert sum("'number' and 'rank' hold whole numbers, each of which occurs once" in n for n in found.warnings) == 1
+
+
+def test_independence_of_tables_is_tested_without_ids():
+    table = shuffled()
+    x, y = table[["number", "age"]], table[["arm"]]
+    found = mm.independence_test(x, y, n_permutations=99, rng=0)
+    assert any("'number' only identifies the rows and is left out" in note for note in found.warnings)
+    assert found.pvalue == mm.independence_test(x[["age"]], y, n_permutations=99, rng=0).pvalue
+    assert mm.independence_test(x[["number"]], y, n_permutations=99, rng=0).pvalue < 0.05
+    assert mm.independence_test(["number", "age"], "arm", data=table, n_permutations=99, rng=0).pvalue < 0.05
+    joint = mm.joint_independence_test(table.assign(cost=table.age), n_permutations=99, rng=0)
+    assert any("'number' only identifies the rows" in note for note in joint.warnings)
+
+
+def test_monitors_leave_out_ids_in_any_order():
+    table = shuffled()
+    _, notes = watched(table, [], [])
+    assert list(notes) == ["number"]

@@ -319,9 +319,9 @@ def test_groups_of_one_table_are_compared_like_the_two_samples():
     assert answer(found) == answer(mm.two_sample_test(*FRAMES, KERNEL, **FEW))
 
 
-def test_ids_of_shuffled_rows_are_noted_in_tables_of_any_size():
+def test_ids_of_shuffled_rows_are_left_out_of_tables_of_any_size():
     """They were at 20,000 rows, and not at 100,000."""
     rng = np.random.default_rng(8)
     table = {"user": 100_000 + rng.permutation(20_200), "arm": rng.choice(["A", "B"], 20_200)}
     result = mm.two_sample_test(table | {"age": rng.normal(size=20_200)}, by="arm", n_permutations=19, rng=0)
-    assert any("'user' holds whole numbers" in note for note in result.warnings), result.warnings
+    assert any("'user' only identifies the rows" in note for note in result.warnings), result.warnings

@@ -1,5 +1,6 @@
 """Columns that only identify or date the rows, which are left out where all columns of a table are compared."""
 
+import re
 import shlex
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -10,7 +11,7 @@ import numpy as np
 
 from meanmap.core.arrays import is_categorical
 from meanmap.core.held import holds_labels, holds_numbers, holds_text
-from meanmap.core.language import in_python
+from meanmap.core.language import in_python, with_and
 from meanmap.core.moments import is_clock, is_time
 from meanmap.core.pieces.sources import comes_in_pieces
 from meanmap.core.tables.chunks import source_of
@@ -24,7 +25,7 @@ __all__ = [
     "columns_named",
     "left_out_of_table",
     "not_watched",
-    "shuffled_ids",
+    "several_ranks",
     "typed_by_name",
     "values_there",
     "watched",
@@ -41,6 +42,8 @@ NUMBERED, DATED = "only identifies the rows", "holds dates or times as text"
 LONGEST = 1000
 # Of fewer whole numbers in twice as large a range each may occur once by chance.
 MANY_IDS = 50
+# Columns with one of these words in their name, and all values different, are ids.
+ID_WORDS = {"id", "ids", "uid", "uuid", "guid"}
 
 _named: ContextVar[frozenset[str]] = ContextVar("named", default=frozenset())
 _typed: ContextVar[frozenset[str]] = ContextVar("typed", default=frozenset())
@@ -103,7 +106,8 @@ def without_ids(
 
 def apart_in(tables: Sequence[Mapping[str, Any]], keeps: Collection[str] = ()) -> dict[str, Why]:
     """Columns that number, name or date the rows of one of these tables or, as ids of people in several groups do, of
-    all together, but for those in `keeps` and those that the user named.
+    all together, but for those in `keeps` and those that the user named. Whole numbers in any order are ids if all are
+    different and either their name says so or they fill half of their range; several columns that do may be ranks.
 
     Examples
     --------
@@ -112,16 +116,21 @@ def apart_in(tables: Sequence[Mapping[str, Any]], keeps: Collection[str] = ()) -
     """
     stays = {*keeps, *_named.get()}
     shared = [name for name in tables[0] if name not in stays and all(name in table for table in tables)]
-    reasons = {name: _why([values_there(table[name]) for table in tables]) for name in shared}
+    columns = {name: [values_there(table[name]) for table in tables] for name in shared}
+    reasons = {name: _why(name, each) for name, each in columns.items()}
+    shuffled = [name for name in shared if reasons[name] is None and _are_shuffled(columns[name])]
+    reasons |= dict.fromkeys(shuffled, (NUMBERED, "number")) if len(shuffled) == 1 else {}
     return {name: why for name, why in reasons.items() if why is not None}
 
 
-def _why(columns: Sequence[np.ndarray | None]) -> Why | None:
+def _why(name: str, columns: Sequence[np.ndarray | None]) -> Why | None:
     known = [column for column in columns if column is not None]
     if len(known) < len(columns):
         return None
     for why in filter(None, map(why_apart, known)):
         return why
+    if all(_is_called_id(name, column) for column in known):
+        return NUMBERED, "label" if holds_text(known[0]) else "number"
     several = len(known) > 1 and min(map(len, known)) >= LEAST_ROWS
     return (NUMBERED, "number") if several and all(map(may_be_ids, known)) else None
 
@@ -147,34 +156,61 @@ def why_apart(column: np.ndarray) -> Why | None:
     return None
 
 
-def shuffled_ids(samples: Sequence[Any], names: Sequence[str]) -> tuple[str, ...]:
-    """Notes on columns of tables that may be ids in another order than the rows, or else ranks, and so stay: over all
-    samples whole numbers that occur once and fill half of their range.
+def _is_called_id(name: str, column: np.ndarray) -> bool:
+    """Whether whole numbers or texts are all different, and the name of their column says that they are ids.
 
     Examples
     --------
-    >>> print(*shuffled_ids([{"id": np.arange(60) * 7 % 60, "age": [31] * 60}], ["x"]))
-    'id' holds whole numbers, each of which occurs once, like the ids of shuffled rows, and is compared like...
+    >>> [_is_called_id(name, np.arange(20) ** 2) for name in ("user_id", "userId", "ID", "paid", "humidity")]
+    [True, True, True, False, False]
+    """
+    words = re.findall(r"[A-Z]?[a-z]+|[A-Z]+", str(name))
+    if ID_WORDS.isdisjoint(map(str.lower, words)) or len(column) < LEAST_ROWS:
+        return False
+    values = np.unique(column)
+    kept = not _written_numbers(values) if holds_text(column) else _is_whole(column)
+    return len(values) == len(column) and kept
+
+
+def _is_whole(column: np.ndarray) -> bool:
+    return holds_numbers(column) and bool(np.all(np.isfinite(column)) and np.array_equal(column, np.round(column)))
+
+
+def several_ranks(samples: Sequence[Any], names: Sequence[str]) -> tuple[str, ...]:
+    """Notes on several columns of tables that stay, because they may be ranks, although one of them alone would count
+    as ids in another order than the rows.
+
+    Examples
+    --------
+    >>> one, other = np.arange(60) * 7 % 60, np.arange(60) * 11 % 60
+    >>> print(*several_ranks([{"first": one, "second": other}], ["x"]))
+    'first' and 'second' hold whole numbers, each of which occurs once, as ranks and ids do, and are compared like the \
+others: if they only identify the rows, leave them out.
     """
     if any(comes_in_pieces(sample) or not source_of(sample).named for sample in samples):
         return ()
     tables = [raw_columns(sample, name) for sample, name in zip(samples, names, strict=True)]
     shared = [name for name in tables[0] if all(name in table for table in tables)]
-    return tuple(
-        f"{name!r} holds whole numbers, each of which occurs once, like the ids of shuffled rows, and is compared like "
-        f"the others: if it only identifies the rows, leave it out{in_python('', f' with --exclude {name}')}."
-        for name in shared
-        if _are_shuffled([values_there(table[name]) for table in tables])
-    )
+    found = [name for name in shared if _are_shuffled([values_there(table[name]) for table in tables])]
+    if len(found) < 2:
+        return ()
+    how = in_python("", f" with --exclude {','.join(map(shlex.quote, found))}")
+    hold = f"{with_and(list(map(repr, found)))} hold whole numbers, each of which occurs once, as ranks and ids do,"
+    return (f"{hold} and are compared like the others: if they only identify the rows, leave them out{how}.",)
 
 
 def _are_shuffled(columns: Sequence[np.ndarray | None]) -> bool:
-    known = [column for column in columns if column is not None and holds_numbers(column)]
-    if len(known) < len(columns) or sum(map(len, known)) < MANY_IDS or any(map(may_be_ids, known)):
+    """Whether whole numbers occur once and fill half of their range, over all samples or in each."""
+    known = [column for column in columns if column is not None and _is_whole(column)]
+    if len(known) < len(columns):
         return False
-    whole = np.concatenate(known).astype(np.float64)
-    range_filled = len(whole) > float(np.ptp(whole)) / 2
-    return range_filled and np.array_equal(whole, np.round(whole)) and len(np.unique(whole)) == len(whole)
+    return _fills(np.concatenate(known)) or all(map(_fills, known))
+
+
+def _fills(whole: np.ndarray) -> bool:
+    """Whether many whole numbers occur once and fill half of their range."""
+    many = len(whole) >= MANY_IDS and len(whole) > float(np.ptp(whole.astype(np.float64))) / 2
+    return many and len(np.unique(whole)) == len(whole)
 
 
 def why_not_watched(column: Any) -> Why | None:
@@ -225,7 +261,7 @@ def not_watched(table: Mapping[str, Any], keeps: Collection[str]) -> dict[str, W
     """The columns without which batches are compared, but for those in `keeps` and those that the user named."""
     stays = {*keeps, *_named.get()}
     reasons = {name: why_not_watched(column) for name, column in table.items() if name not in stays}
-    return {name: why for name, why in reasons.items() if why is not None}
+    return apart_in([table], keeps) | {name: why for name, why in reasons.items() if why is not None}
 
 
 def without(data: Any, names: Collection[str], argument: str) -> Any:

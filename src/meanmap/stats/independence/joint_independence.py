@@ -139,6 +139,12 @@ class _Jointly(Asked):
         if is_sequence(self.came) and not comes_in_pieces(self.came):
             self.parts, self.names = list(self.came), [f"variables[{k}]" for k in range(len(self.came))]
 
+    def leave_ids(self) -> None:
+        if self.names == ["variables"]:
+            self.wanted = (self.kernel,)
+            super().leave_ids()
+            (self.came,) = self.parts
+
     def in_one_pass(self) -> Found | None:
         if not self.long:
             return None
