@@ -141,7 +141,7 @@ def test_a_pair_whose_dependence_nearly_cancels_is_named_with_what_to_type():
     (note,) = (note for note in found.report.notes if "contradicts" in note)
     assert note.startswith("t → z ← y contradicts")
     assert "t and y were found independent without conditioning on anything (p = 1). If z is not an effect" in note
-    assert note.endswith("nearly cancel, and their edge is missing: required=[('t', 'y')] adds it.")
+    assert "nearly cancel, and their edge is missing: required=[('t', 'y')] adds it." in note
     wide = mm.pc(
         Contradictory([*answers, (("x", "y"), "z"), (("x", "t"), "z")], "yztx"), tiers=[["x", "z"], ["t"], ["y"]]
     )
@@ -151,6 +151,20 @@ def test_a_pair_whose_dependence_nearly_cancels_is_named_with_what_to_type():
     again = mm.pc(Contradictory(answers, "zty"), tiers=tiers, required=[("t", "y")])
     assert again.mark("t", "y") == "→"
     assert not again.report.notes
+
+
+def test_a_common_cause_that_is_missing_from_the_table_is_named():
+    """i → x ← u → y ← j without u: both colliders hold, and no graph of the four columns does."""
+    truth = DSeparation([("i", "x"), ("u", "x"), ("u", "y"), ("j", "y")])
+    truth.names = ("i", "x", "y", "j")
+    found = mm.pc(truth)
+    assert found.mark("x", "y") == "—"
+    first, second = (note for note in found.report.notes if "contradicts" in note)
+    assert "a common cause of x and y is missing from the table: then the edge x — y stands for it" in first
+    assert "a common cause of y and x is missing from the table" in second
+    rows = np.random.default_rng(0).normal(size=(100, 4))
+    with pytest.raises(InputError, match="A common cause of both may be missing from the table"):
+        mm.BayesianNetwork(found).fit(dict(zip(truth.names, rows.T, strict=True))).do({"x": 1.0}, ["y"])
 
 
 def test_colliders_that_close_a_cycle_direct_nothing():

@@ -31,7 +31,7 @@ def notes_of_search(
     names = tests.names
     against = [
         f"{names[a]} → {names[b]} ← {names[c]}{CONTRADICTS}it was not used to orient edges."
-        f"{_cancelled(names, answers, (a, b, c), level, barred)}"
+        f"{_cancelled(names, answers, (a, b, c), level, barred)}{_hidden(names, (a, b, c), found.conflicting)}"
         for a, b, c in found.conflicting
     ]
     unsaid = [
@@ -75,6 +75,21 @@ def _cancelled(names: Sequence[str], answers: Answers, triple: tuple[int, int, i
         f" {names[a]} and {names[c]} were {found}. If {names[b]} is not an effect of both, then dependences of "
         f"{names[a]} and {names[c]} nearly cancel, and their edge is missing: "
         f"required=[({names[first]!r}, {names[last]!r})] adds it."
+    )
+
+
+def _hidden(names: Sequence[str], triple: tuple[int, int, int], all_: Sequence[tuple[int, int, int]]) -> str:
+    """The explanation by a common cause that is not in the table: of two variables, each of which is an effect of the
+    other in one of two colliders.
+    """
+    a, b, c = triple
+    both = [end for end in (a, c) if any(middle == end and b in (x, y) for x, middle, y in all_)]
+    if not both:
+        return " Or a common cause of two of the three is missing from the table."
+    pair = f"{names[b]} — {names[both[0]]}"
+    return (
+        f" Or a common cause of {names[b]} and {names[both[0]]} is missing from the table: then the edge {pair} stands "
+        "for it, and neither causes the other."
     )
 
 

@@ -51,6 +51,7 @@ def _unknown(graph: PDAG, a: Hashable, b: Hashable) -> str:
             f"say. {known} if it does, forbidden=[({a!r}, {b!r}), ({b!r}, {a!r})] if none does, {own}"
         )
     return (
-        f"the direction of the edge {a!r} — {b!r}, which tests do not determine: see the notes of the graph. {known} "
-        f"for {a} → {b}, required=[({b!r}, {a!r})] for {b} → {a}, {own}"
+        f"the direction of the edge {a!r} — {b!r}, which tests do not determine: see the notes of the graph. A "
+        f"common cause of both may be missing from the table, and then neither is right. {known} for {a} → {b}, "
+        f"required=[({b!r}, {a!r})] for {b} → {a}, {own}"
     )
