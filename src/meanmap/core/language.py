@@ -9,6 +9,7 @@ __all__ = [
     "at_command_line",
     "in_digits",
     "in_few_words",
+    "in_percent",
     "in_python",
     "in_short",
     "with_and",
@@ -17,6 +18,8 @@ __all__ = [
 
 # Numbers from here on have an exponent also in sentences.
 ENORMOUS = 1e9
+# Digits behind the point before a share gets an exponent, or 100.
+_MOST_DIGITS = 7
 
 _typed_in_a_shell = False
 
@@ -96,6 +99,21 @@ def in_digits(number: float, digits: int = 2) -> str:
     """
     rounded = f"{number:.{digits}g}"
     return f"{float(rounded):.0f}" if 1 <= abs(number) < ENORMOUS and "e" in rounded else rounded
+
+
+def in_percent(share: float) -> str:
+    """A share as a number of percent, with as many digits as it takes to be neither 0 nor 100 unless it is just that.
+
+    Examples
+    --------
+    >>> in_percent(0.031), in_percent(0.0004), in_percent(0.9996), in_percent(1.0)
+    ('3', '0.04', '99.96', '100')
+    """
+    for digits in range(_MOST_DIGITS):
+        said = f"{100 * share:.{digits}f}"
+        if float(said) not in (0, 100) or share in (0, 1):
+            return said
+    return f"{100 * share:.2g}"
 
 
 def in_few_words(parts: Collection[str], most: int = 20) -> str:

@@ -1,5 +1,8 @@
 """What is asked of a fitted formula: effects of groups, draws, new responses, rows left out."""
 
+import copy
+import pickle
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -163,3 +166,6 @@ def test_a_fit_says_why_it_is_not_saved_and_what_to_keep(tmp_path):
     with pytest.raises(KindError, match=r"a Fitted cannot be saved: it holds the formula .* call mm\.fit again"):
         mm.save(fit, tmp_path / "fit.meanmap")
     assert not list(tmp_path.iterdir())
+    for kept in (pickle.dumps, copy.deepcopy):
+        with pytest.raises(KindError, match=r"a Fitted cannot be pickled or copied: .* call mm\.fit again"):
+            kept(fit)

@@ -6,7 +6,7 @@ import pytest
 
 pytest.importorskip("formulae")
 
-from meanmap.core.errors import ColumnError, InputError, NonFiniteError
+from meanmap.core.errors import ColumnError, InputError, NonFiniteError, ParameterError
 from meanmap.ep.linear import fit
 from tests.ep.linear.test_fit import DATA
 
@@ -59,3 +59,22 @@ def test_responses_and_names_that_are_no_numbers_and_no_text_are_refused():
     found = fit("y ~ C(h)", DATA)
     with pytest.raises(ColumnError, match="holds 9 in row 0, a level that the data of the fit do not have"):
         found.predict(pd.DataFrame({"h": [9]}))
+
+
+def test_rows_without_trials_count_as_nothing():
+    """As in glm and lme4; they were refused."""
+    rng = np.random.default_rng(2)
+    table = {"g": np.arange(60) % 6, "x": rng.normal(size=60), "t": rng.integers(0, 6, 60)}
+    table["s"] = rng.binomial(table["t"], 0.3)
+    some = table["t"] > 0
+    found = fit("p(s, t) ~ x + (1 | g)", table, "binomial")
+    without = fit("p(s, t) ~ x + (1 | g)", {name: column[some] for name, column in table.items()}, "binomial")
+    np.testing.assert_allclose(found.to_frame(), without.to_frame(), rtol=1e-8)
+    assert found.log_evidence == pytest.approx(without.log_evidence, abs=1e-8)
+    assert f"{(~some).sum()} rows of 'p(s, t)' have 0 trials: they count as nothing" in found.report.notes
+    assert without.report.notes == ()
+    np.testing.assert_allclose(found.predict()[some], without.predict(), rtol=1e-6)
+    np.testing.assert_allclose(found.leave_one_out()[~some], 0, atol=1e-9)
+    assert not found.simulate(draws=3, rng=0)[:, ~some].any()
+    with pytest.raises(ParameterError, match="has 0 trials at row 0; expected 1 or more"):
+        fit("p(s, t) ~ x", {**table, "s": 0 * table["s"], "t": 0 * table["t"]}, "binomial")

@@ -15,7 +15,7 @@ from meanmap.bp.conditionals.labels_given_parents import LabelsGivenParents
 from meanmap.bp.conditionals.laws import pooled_note
 from meanmap.bp.conditionals.two_arms import TwoArms, compared, functions
 from meanmap.core.errors import EmptyError, InputError
-from meanmap.core.language import with_and
+from meanmap.core.language import in_percent, with_and
 from meanmap.core.tables.missing import BY_PAIRS
 from meanmap.core.tables.order import alike_in_order, counters
 from meanmap.core.values import label_shown
@@ -105,12 +105,12 @@ def effect_of(
     notes += notes_of_codes(columns, used, adjusted or (), on, residuals, y)
     if adjusted and unsupported > REFUSED:
         raise InputError(
-            f"in {100 * unsupported:.0f} % of rows one of the values of {of!r}, {ends[0]!r} or {ends[1]!r}, almost "
+            f"in {in_percent(unsupported)} % of rows one of the values of {of!r}, {ends[0]!r} or {ends[1]!r}, almost "
             f"never occurs with such values of {with_and([*map(repr, adjusted)])}: these rows do not determine the "
             "effect on all. Choose more frequent values, or rows among which both occur."
         )
     if adjusted and unsupported * (1 - found.straight) > NOTED:
-        rare = f"in {100 * unsupported:.0f} % of rows one of the two values is rare"
+        rare = f"in {in_percent(unsupported)} % of rows one of the two values is rare"
         notes += (f"{rare}: there the effect is extrapolated, which intervals do not account for.",)
     if exact:
         for name in adjusted or ():
@@ -182,8 +182,8 @@ def _check_labels(column: CodedColumn, name: Hashable, seen: np.ndarray, on: Has
     if merged > 1 and seen[:, -1].mean() > NOTED:
         raise InputError(
             f"the {merged} rarest of the {merged + column.width - 1} labels of {name!r} count as one here, and "
-            f"{100 * seen[:, -1].mean():.0f} % of the rows have them: the effect would not be adjusted for differences "
-            f"among them. Expected fewer labels: merge those that are alike, or fit "
+            f"{in_percent(seen[:, -1].mean())} % of the rows have them: the effect would not be adjusted for "
+            f"differences among them. Expected fewer labels: merge those that are alike, or fit "
             f"'{on} ~ {of} + (1 | {name})' with mm.fit."
         )
 

@@ -18,6 +18,7 @@ from meanmap.bp.conditionals.never_together import NeverTogether
 from meanmap.bp.conditionals.pages import held_out_page
 from meanmap.bp.conditionals.standard import Standard
 from meanmap.bp.conditionals.two_part import TwoPart
+from meanmap.core.language import in_percent
 from meanmap.core.notes import note_lines
 from meanmap.core.points import slices
 from meanmap.core.progress import track
@@ -104,8 +105,8 @@ class FittedDependencyNetwork(CodedModel):
                 )
             if gaps > MANY_GAPS:
                 yield (
-                    f"{gaps:.0%} of {name!r} is missing in the data. Beliefs are valid if values are missing at "
-                    f"random given the other columns, which the data cannot show; where large values were missing "
+                    f"{in_percent(gaps)}% of {name!r} is missing in the data. Beliefs are valid if values are missing "
+                    f"at random given the other columns, which the data cannot show; where large values were missing "
                     f"because they are large, 90 % intervals covered .46 to .86 of them: see mm.bp.pooled."
                 )
 

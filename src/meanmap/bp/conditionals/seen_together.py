@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from meanmap.core.language import in_percent
 from meanmap.core.points import spread_rows
 
 __all__ = ["SeenTogether", "extrapolated"]
@@ -111,6 +112,6 @@ def _told(name: Hashable, one: Hashable, other: Hashable, share: float | None) -
     if share is None:
         return f"hardly any row has such values of {one!r} and {other!r} together: {name!r} is extrapolated, {lacking}"
     return (
-        f"in {100 * share:.0f} % of draws {other!r} has values that hardly any row has together with that of {one!r}: "
-        f"there {name!r} is extrapolated, {lacking}"
+        f"in {in_percent(share)} % of draws {other!r} has values that hardly any row has together with that of {one!r}"
+        f": there {name!r} is extrapolated, {lacking}"
     )

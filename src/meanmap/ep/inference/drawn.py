@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from meanmap.core.language import with_and
+from meanmap.core.language import in_percent, with_and
 from meanmap.core.report import Report
 from meanmap.core.rng import Rng
 from meanmap.ep.graph import FactorGraph
@@ -89,7 +89,7 @@ def _report(
     if undefined > NOTICED:
         status = "converged, but a function returned no number in places"
     if undefined > 0:
-        share = f"{undefined:.1%} of draws near the posterior"
+        share = f"{in_percent(undefined)}% of draws near the posterior"
         notes = (*notes, f"{with_and(names)}: no number at {share}, where the density counts as zero")
     return Report(status, True, found.stages, notes=notes, measures=measures, choices={"beliefs: by": way})
 

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy.special import gammaln
 
-from meanmap.core.language import with_and
+from meanmap.core.language import in_percent, with_and
 from meanmap.ep.factor import Factor
 from meanmap.ep.inference.block import Beliefs
 from meanmap.ep.inference.few_numbers import FewNumbers
@@ -144,8 +144,8 @@ def by_draws(variables: dict[str, Variable], factors: tuple[Factor, ...], belief
     said = f"means and standard deviations by draws from the posterior: {', '.join(listed)}"
     if share:
         return "", (
-            f"roughly {share:.0%} of the posterior lies at another mode: beliefs and log evidence are those of one. "
-            f"For both, {said}. Priors that distinguish the components of a mixture leave a single mode"
+            f"roughly {in_percent(share)}% of the posterior lies at another mode: beliefs and log evidence are those "
+            f"of one. For both, {said}. Priors that distinguish the components of a mixture leave a single mode"
         )
     return (said if wide else ""), ""
 

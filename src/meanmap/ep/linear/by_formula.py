@@ -7,7 +7,7 @@ import numpy as np
 
 from meanmap.core.arrays import check_finite
 from meanmap.core.errors import ColumnError, ParameterError
-from meanmap.core.language import a_type
+from meanmap.core.language import a_type, in_percent
 from meanmap.core.report import Report
 from meanmap.core.synonyms import own_words
 from meanmap.core.tables.doubts import copied_rows
@@ -22,7 +22,7 @@ from meanmap.ep.linear.likelihoods import FAMILIES
 from meanmap.ep.linear.limits import limited
 from meanmap.ep.linear.ordered import cumulative, first_gaps, read_levels
 from meanmap.ep.linear.problem import Problem
-from meanmap.ep.linear.response import Response, of_zeros_and_ones, read_response
+from meanmap.ep.linear.response import Response, of_zeros_and_ones, read_response, without_trials
 from meanmap.ep.linear.scaled import Scaled
 from meanmap.ep.linear.separation import separated
 from meanmap.ep.linear.shared import Shared, shared_names
@@ -168,6 +168,7 @@ def fit(
     else:
         given = read_response(read, law)
         law = limited(law, given.limits) if given.limits else law
+        counts = counts * (given.trials > 0)
     scaled = Scaled.of(read, given.values, law, counts)
     low, high = ((each - scaled.base) / scaled.unit for each in (given.low, given.high))
     response = (given.values - scaled.base) / scaled.unit
@@ -194,11 +195,11 @@ def fit(
     log_evidence -= float(law.densities(observed) @ counts) * np.log(scaled.unit)
     judged = None if law.exact else _judged(problem, nodes[0])
     shared = Shared.of(model, scaled, levels, judged)
-    single = law.ordered or ((law.of_labels or law.of_trials) and bool((given.trials == 1).all()))
+    single = law.ordered or ((law.of_labels or law.of_trials) and bool((given.trials <= 1).all()))
     notes = doubts(read, predictor, "sigma" in law.parameters, single) + separated(read, scaled, observed, law)
     # Residuals of a belief that did not converge do not judge the family.
     notes += [] if model.unsettled > UNSETTLED else overdispersed(law, observed, nodes[0].settled)
-    notes += of_zeros_and_ones(given, law)
+    notes += of_zeros_and_ones(given, law) + without_trials(given)
     notes += copied_rows([read.rows.frame], ["data"]) if weights is None else fractions(counts, family)
     effects = [f"sd({label} | {group.name})" for group in read.rows.groups for label in group.labels]
     report = _report(problem, model, shared_names(read, levels), notes, shared, judged, effects)
@@ -272,7 +273,8 @@ def _report(
     rested = all(node.settled.converged for node in nodes)
     if not rested:
         notes.append(
-            f"sweeps did not converge at nodes with {model.unsettled:.0%} of the probability: estimates may be off"
+            f"sweeps did not converge at nodes with {in_percent(model.unsettled)}% of the probability: estimates may "
+            "be off"
         )
     status = "converged" if rested else "stopped before converging"
     doubted = bool(problem.components.size) and problem.nodes == 1
@@ -282,13 +284,14 @@ def _report(
         doubted = True
         notes.append(
             f"components of variance were integrated over {problem.nodes} nodes, the last fifth of which still "
-            f"have {problem.late:.0%} of the probability: tails are cut off, and their intervals may be too narrow"
+            f"have {in_percent(problem.late)}% of the probability: tails are cut off, and their intervals may be "
+            "too narrow"
         )
     if problem.elsewhere > _ELSEWHERE:
         doubted = True
         notes.append(
-            f"the interpolated posterior of the components of variance has {problem.elsewhere:.0%} of its probability "
-            f"where its {problem.nodes} nodes have none: do not use the estimates of standard deviations "
+            f"the interpolated posterior of the components of variance has {in_percent(problem.elsewhere)}% of its "
+            f"probability where its {problem.nodes} nodes have none: do not use the estimates of standard deviations "
             "and correlations"
         )
     if problem.near_0:

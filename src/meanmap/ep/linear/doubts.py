@@ -88,7 +88,7 @@ def overdispersed(family: Family, observed: Observed, settled: Settled) -> list[
         return []
     at = settled.means + observed.offset
     mean = family.mean(observed, at, _NO_PARAMETERS)
-    spread = mean * (1 - mean / observed.trials) if family.of_trials else mean
+    spread = mean * (1 - mean / np.maximum(observed.trials, 1)) if family.of_trials else mean
     share = observed.weights / np.maximum(spread, np.finfo(float).tiny)
     free = float(observed.weights.sum() - settled.weights @ settled.variances)
     ratio = float(share @ (observed.response - mean) ** 2) / free if free > 0 else 0.0

@@ -41,6 +41,11 @@ __all__ = ["Fitted"]
 
 # Points with shares.
 Weights = tuple[np.ndarray, np.ndarray]
+# Why a fit is not saved.
+_NOT_KEPT = (
+    "it holds the formula as another library reads it; keep the formula and the rows, and call mm.fit again, or keep "
+    "its to_frame() or mm.io.to_arviz(it)."
+)
 # Of rows in a warning.
 _NAMED = 10
 
@@ -74,10 +79,11 @@ class Fitted(Paged, Value):
 
     def to_save(self) -> "Fitted":
         """Refuse it: the formula is an object of another library."""
-        raise KindError(
-            "a Fitted cannot be saved: it holds the formula as another library reads it; keep the formula and the "
-            "rows, and call mm.fit again, or keep its to_frame() or mm.io.to_arviz(it)."
-        )
+        raise KindError(f"a Fitted cannot be saved: {_NOT_KEPT}")
+
+    def __reduce__(self) -> Any:
+        """Refuse pickles and copies in the same words."""
+        raise KindError(f"a Fitted cannot be pickled or copied: {_NOT_KEPT}")
 
     @property
     def mean(self) -> np.ndarray:
@@ -254,19 +260,19 @@ class Fitted(Paged, Value):
         return self._check(draws, rng).draw(ax)
 
     def _ranges(self, confidence: float) -> list[Ranges]:
-        rows, count, label = self._table(confidence), len(self.shared.laws.means), _label(confidence)
+        rows, count = self._table(confidence), len(self.shared.laws.means)
         effects = [row for row in rows[:count] if row[0] != "Intercept"] or rows[:count]
         correlations = [row for row in rows[count:] if row[0].startswith("cor(")]
         others = [row for row in rows[count:] if row not in correlations]
         parts = (("Effects", effects), ("Components", others), ("Correlations", correlations))
-        return [_ranged(title, part, label) for title, part in parts if part]
+        return [Ranges.of(title, part, confidence) for title, part in parts if part]
 
     def _group_ranges(self, confidence: float) -> list[Ranges]:
         found = []
         for (factor, effect), part in self.group_effects(confidence).groupby(["factor", "effect"], sort=False):
             part = part.reset_index("group").sort_values("estimate", ascending=False, kind="stable")
             rows = list(zip(*(part[name] for name in ("group", "estimate", "sd", "low", "high")), strict=True))
-            found.append(_ranged(f"{effect} | {factor}", rows, _label(confidence)))
+            found.append(Ranges.of(f"{effect} | {factor}", rows, confidence))
         return found
 
     def _check(self, draws: int, rng: Seed) -> Check:
@@ -385,13 +391,3 @@ class Fitted(Paged, Value):
 
     def __repr__(self) -> str:
         return f"Fitted({self.formula.text!r}, {self.model.family.name}; {self.report.status})"
-
-
-def _label(confidence: float) -> str:
-    return f"estimate and {100 * confidence:g} % interval"
-
-
-def _ranged(title: str, rows: list[tuple[Any, float, float, float, float]], label: str) -> Ranges:
-    """A frame of names, estimates, standard deviations and interval ends."""
-    names, middle, _, low, high = map(list, zip(*rows, strict=True))
-    return Ranges(title, list(map(str, names)), np.array(middle), np.array(low), np.array(high), label)

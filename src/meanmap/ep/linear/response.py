@@ -12,7 +12,7 @@ from meanmap.ep.linear.formula import Formula
 from meanmap.ep.linear.levels import counted, not_numbers
 from meanmap.ep.linear.limits import LIMITS
 
-__all__ = ["Response", "of_zeros_and_ones", "read_response"]
+__all__ = ["Response", "of_zeros_and_ones", "read_response", "without_trials"]
 
 
 class Response(NamedTuple):
@@ -75,6 +75,15 @@ def of_zeros_and_ones(response: Response, law: Family) -> list[str]:
     return [said]
 
 
+def without_trials(response: Response) -> list[str]:
+    """The note on rows of a binomial response that have no trials."""
+    count = int((response.trials == 0).sum())
+    if not count:
+        return []
+    rows = "1 row of {} has" if count == 1 else f"{count} rows of {{}} have"
+    return [f"{rows.format(repr(response.name))} 0 trials: they count as nothing"]
+
+
 def _of_two(values: np.ndarray, found: Any, name: str, law: Family, formula: Formula) -> tuple[np.ndarray, str]:
     """Ones for the label that the formula names; of two labels, for the one that means yes, or else the second.
 
@@ -101,10 +110,10 @@ def _of_two(values: np.ndarray, found: Any, name: str, law: Family, formula: For
 
 
 def _within(successes: np.ndarray, trials: np.ndarray, name: str) -> np.ndarray:
-    if (trials < 1).any():
-        at = int(np.argmax(trials < 1))
+    if (trials < 0).any() or not trials.any():
+        at = int(np.argmin(trials))
         raise ParameterError(f"the response {name!r} has {trials[at]:g} trials at row {at}; expected 1 or more.")
-    fits = (successes >= 0) & (successes <= trials) & (trials >= 1) & (trials == np.round(trials))
+    fits = (successes >= 0) & (successes <= trials) & (trials == np.round(trials))
     _demand(successes, fits & (successes == np.round(successes)), name, "binomial", "integers from 0 to the trials")
     return successes
 
