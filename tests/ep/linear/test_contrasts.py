@@ -173,9 +173,23 @@ def test_groups_of_another_type_are_refused_in_contrasts(slopes):
     np.testing.assert_allclose(slopes.contrasts("k", at={"g": 0}).estimate, slopes.contrasts("k").estimate)
 
 
-def test_numbers_are_refused_with_what_to_type(slopes):
-    with pytest.raises(ParameterError, match=r"'k', 'g'. It holds numbers; for labels type C\(x\) in the formula."):
+def test_numbers_are_compared_where_they_are_named(slopes):
+    said = r"'k', 'g'. It holds numbers: pass those to compare, at=\{'x': \[1, 2\]\}, or for labels type C\(x\) in"
+    with pytest.raises(ParameterError, match=said):
         slopes.contrasts("x")
+    pairs, table = slopes.contrasts("x", at={"x": [2.0, 4.0, 5.0]}), slopes.to_frame().loc["x"]
+    assert list(pairs.index) == ["2.0 - 4.0", "2.0 - 5.0", "4.0 - 5.0"]
+    turned = -2 * table[["estimate", "sd", "high", "low"]].to_numpy() * [1, -1, 1, 1]
+    np.testing.assert_allclose(pairs.iloc[0], turned, rtol=1e-6)
+    curve = fit("y ~ poly(x, 2) * k", DATA)
+    pair = curve.contrasts("x", at={"x": [2, 4], "k": "lo"})
+    ends = curve.predict({"x": [2.0, 4.0], "k": ["lo", "lo"]}).estimate
+    assert pair.estimate["2 - 4"] == pytest.approx(ends[0] - ends[1])
+    for wrong in (3.0, [3.0], "ab"):
+        with pytest.raises(ParameterError, match=r"at\['x'\] is .*; expected the numbers to compare, such as \[1, 2\]"):
+            slopes.contrasts("x", at={"x": wrong})
+    with pytest.raises(ColumnError, match="column 'x' of data holds 'a'; expected numbers"):
+        slopes.contrasts("x", at={"x": ["a", "b"]})
 
 
 @pytest.mark.parametrize("curve", ["bs(x, df=5)", "poly(x, 2)", "I(x**2)"])

@@ -62,7 +62,7 @@ def _parser(text: str) -> Any:
 
 def _power_of_one(expr: Any) -> str:
     """A power of a column outside of functions."""
-    kind, parts = type(expr).__name__, vars(expr) if hasattr(expr, "__dict__") else {}
+    kind, parts = type(expr).__name__, getattr(expr, "__dict__", {})
     if kind == "Call":
         return ""
     if kind == "Binary" and expr.operator.kind == "STAR_STAR":

@@ -1,4 +1,4 @@
-"""Differences of the predictor between levels of a column or between groups, all else equal."""
+"""Differences of the predictor between levels or numbers of a column or between groups, all else equal."""
 
 from collections.abc import Mapping
 from itertools import combinations, product
@@ -26,11 +26,15 @@ def named(level: object) -> Any:
 
 
 def reference_grid(formula: Formula, column: str, at: Mapping[str, Any]) -> tuple[tuple[Any, ...], Rows]:
-    """The levels of a column, and rows for each: numbers at their means, labels at all of their levels, no groups."""
+    """The levels of a column, and rows for each: numbers at their means, labels at all of their levels, no groups.
+
+    Of a column of numbers, `at` has those to compare.
+    """
     frame, labelled = formula.rows.frame, formula.labelled
     columns = tuple(column.split(":")) if column in formula.levels else (column,)
+    numeric = column in formula.asked and not {column} & {*formula.levels, *labelled, *formula.truths}
     for name in at:
-        if name not in formula.asked or name in columns:
+        if name not in formula.asked or (name in columns and not numeric):
             others = ", ".join(repr(each) for each in formula.asked if each not in columns)
             raise ParameterError(f"at has {name!r}; expected columns of the formula other than {column!r}: {others}.")
     if column in formula.levels:
@@ -39,9 +43,18 @@ def reference_grid(formula: Formula, column: str, at: Mapping[str, Any]) -> tupl
         levels = labelled[column]
     elif column in formula.truths:
         levels = (False, True)
+    elif numeric and column in at:
+        levels = tuple(at[column]) if np.ndim(at[column]) == 1 else ()
+        if len(levels) < 2:
+            raise ParameterError(f"at[{column!r}] is {at[column]!r}; expected the numbers to compare, such as [1, 2].")
     else:
         known = ", ".join(map(repr, dict.fromkeys([*labelled, *formula.truths, *formula.levels])))
-        numbers = f" It holds numbers; for labels type C({column}) in the formula." if column in formula.asked else ""
+        numbers = (
+            f" It holds numbers: pass those to compare, at={{{column!r}: [1, 2]}}, or for labels type C({column}) in "
+            "the formula."
+            if column in formula.asked
+            else ""
+        )
         raise ParameterError(
             f"column is {column!r}; expected one of labels or groups: {known or 'there is none'}.{numbers}"
         )

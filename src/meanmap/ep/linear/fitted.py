@@ -161,9 +161,10 @@ class Fitted(Paged, Value):
     def contrasts(self, column: str, at: Mapping[str, Any] | None = None, confidence: float = 0.95) -> Any:
         """Differences of the predictor between all levels of a column, or all groups, as a pandas frame.
 
-        All else is equal: other numbers have their means, other labels are averaged over their levels, and groups have
-        no effect, unless `at={"x": 40}` says otherwise. Intervals hold for each difference by itself. For the log link
-        exp of a difference is a ratio of means, for logit a ratio of odds.
+        Numbers are compared by `contrasts("age", at={"age": [30, 40]})`. All else is equal: other numbers have their
+        means, other labels are averaged over their levels, and groups have no effect, unless `at={"x": 40}` says
+        otherwise. Intervals hold for each difference by itself. For the log link exp of a difference is a ratio of
+        means, for logit a ratio of odds.
         """
         pandas: Any = import_module("pandas")
         level = probability(confidence)
