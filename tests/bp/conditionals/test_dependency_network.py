@@ -446,3 +446,12 @@ def test_gaps_that_go_with_other_columns_have_a_note_on_shifts():
     told, quiet = (" ".join(mm.bp.DependencyNetwork().fit(table).notes) for table in (some, none))
     assert "table['x'] + 0.5 * gap" in told
     assert "gap is 1" not in quiet
+
+
+def test_the_number_of_rows_behind_regressions_is_noted():
+    """Of 100,000 rows that are read 4000 are used, whatever the number of all."""
+    a = np.random.default_rng(0).normal(size=100_100)
+    model = mm.bp.DependencyNetwork([KNeighborsRegressor(10)])
+    for n, ending in ((5000, "spread over the table."), (100_100, "drawn at random.")):
+        fitted = model.fit({"a": a[:n], "b": a[:n] ** 2})
+        assert f"learned from {len(fitted.rows)} of {n} rows, {ending}" in fitted.notes

@@ -29,7 +29,7 @@ from meanmap.core.settings import whole_number
 from meanmap.core.synonyms import own_words
 from meanmap.core.tables.filling import columns_of
 from meanmap.core.tables.marks import policy_and_marks
-from meanmap.core.tables.missing import gaps_in
+from meanmap.core.tables.missing import BY_PAIRS, gaps_in
 from meanmap.core.tables.selection import UNLIKE
 from meanmap.core.tables.written import Written, words_of
 from meanmap.core.threads import one_blas_thread
@@ -50,6 +50,8 @@ LEAST_ROWS, MOST_ROWS = 20, 1_000_000
 FEW_GAPS = 0.01
 # What the numbers of clusters are called beside columns.
 CLUSTERS = "(clusters)"
+# What becomes of rows with gaps where "pairwise" leaves them to each variable.
+UNUSED = "are left out of what is learned about a variable where it or one of its parents is missing"
 # What gaps that go with other columns do to effects.
 OF_GAPS = (
     "such gaps may bias do() and effect(), and intervals do not account for that. If they depend only on other columns "
@@ -164,6 +166,7 @@ class BayesianNetwork(Paged):
             seen[name] = SeenTogether.of(heard)
             notes += determined(name, parents[name], learned[name])
             notes += notes_of_law(table.columns, heard, name, numbers[name][there], learned[name])
+        notes = tuple(note.replace(BY_PAIRS, UNUSED) for note in notes)
         return FittedBayesianNetwork(self.graph, self.directed, table, learned, seen, notes, apart)
 
     def judge(self, data: Data, folds: int = 5) -> ArrowScores:

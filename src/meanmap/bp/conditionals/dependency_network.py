@@ -20,6 +20,8 @@ from meanmap.core.errors import EmptyError, ShapeError
 from meanmap.core.points import spread_rows
 from meanmap.core.progress import track
 from meanmap.core.synonyms import own_words
+from meanmap.core.tables.marks import policy_and_marks
+from meanmap.core.tables.missing import BY_PAIRS
 from meanmap.core.tables.selection import UNLIKE
 from meanmap.core.threads import one_blas_thread
 from meanmap.core.types import Data
@@ -35,6 +37,8 @@ MOST_PATTERNS = 200
 MOST_WIDTH = 150
 # If a table has missing cells of its own, this share of the training rows have gaps like those.
 LIKE_ITS_OWN = 0.75
+# What becomes of rows with gaps where "pairwise" leaves them to each column.
+USED = "are used for each column that they have, whatever others are missing"
 # The thresholds of a number, then these and the bin centres in standardised units.
 Bins = tuple[Thresholds | None, np.ndarray, np.ndarray]
 
@@ -112,7 +116,8 @@ class DependencyNetwork:
         ----------
         data : table
             A DataFrame, a mapping from names to columns, or an (n, d) array; Parquet files, a lazy frame or a
-            Dask collection. Of more than 100,000 rows this many are used, drawn by row number.
+            Dask collection. Of more than 100,000 rows this many are read, drawn by row number; regressions are learned
+            from up to 4000 of these.
         missing : {"pairwise", "raise", "drop", "category"}, or list of codes
             What happens to missing values: each column is learned from the rows in which it is known, with whatever
             else these rows contain; an error; the row is dropped altogether; or missing labels form a label of their
@@ -146,8 +151,16 @@ class DependencyNetwork:
         names = track(list(table.columns), "learning columns")
         conditionals = [_learned(scale, numbers, j, laws, self.regressions) for j, _ in enumerate(names)]
         few_apart, apart = self.regressions is None, NeverTogether.of(table.columns, each)
+        if len(numbers) < len(whole):
+            read = f"learned from {len(whole)} of "
+            notes = tuple(note.replace(read, f"learned from {len(numbers)} of ") for note in notes)
+            if not any(note.startswith("learned from ") for note in notes):
+                notes = (*notes, f"learned from {len(numbers)} of {len(whole)} rows, spread over the table.")
+        of_gaps = f"beliefs and imputed values are valid if gaps depend only on other columns. {SHIFTS}"
         if any(UNLIKE in note for note in notes):
-            notes = (*notes, f"imputed values are valid if gaps depend only on other columns. {SHIFTS}")
+            notes = (*notes, of_gaps)
+        if policy_and_marks(missing)[0] == "pairwise":  # rows with gaps count, too
+            notes = tuple(note.replace(BY_PAIRS, USED).replace(UNLIKE, "").strip() for note in notes)
         return FittedDependencyNetwork(table, scale, laws, tuple(conditionals), rows, notes, few_apart, apart)
 
     def __repr__(self) -> str:
