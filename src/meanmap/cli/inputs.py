@@ -25,6 +25,7 @@ from meanmap.core.tables.table import Table
 from meanmap.core.tables.zones import check_zones
 from meanmap.core.values import label_shown
 from meanmap.io.tables import complete_rows, read_columns
+from meanmap.stats.designs.reading import order_of_groups
 from meanmap.stats.settings import LEAST_POINTS
 
 # The longest Parquet file, in rows, that is read at once; longer ones, and several files, are read piece by piece.
@@ -306,7 +307,7 @@ def _is_long(path: str, columns: list[str]) -> bool:
 
 
 def groups(reading: Reading, path: str, by: str, columns: list[str]) -> dict[str, Table]:
-    """The samples of one file, one for each value of a column."""
+    """The samples of one file, one for each value of a column, in the order that --kinds declares."""
     table = reading.table(path, [*columns, by] if columns else None)
     reading.set_apart([by])
     others = [name for name in table.names if name != by]
@@ -317,8 +318,8 @@ def groups(reading: Reading, path: str, by: str, columns: list[str]) -> dict[str
     if not 2 <= len(kinds) <= 100:
         raise ColumnError(f"the column {by!r} of {path} has {len(kinds)} values; expected 2 to 100 groups.")
     columns_of = table.select(others).columns
-    found = {}
-    for kind in kinds.tolist():
+    found, said, labels = {}, reading.said.get(by), kinds.tolist()
+    for kind in (labels[k] for k in order_of_groups(labels, said if isinstance(said, tuple) else ())):
         name, rows = f"{by}={label_shown(kind)}", values == kind
         if rows.sum() < LEAST_POINTS:
             raise EmptyError(
@@ -339,7 +340,9 @@ def with_all_rows(
     if all(columns is None for columns in found):
         return list(samples.values()), {}
     if by is not None:
-        return found, {"missing": "drop", "by": by}
+        said = reading.said.get(by)
+        order = {"kinds": reading.kinds | {by: said}} if isinstance(said, tuple) else {}
+        return found, {"missing": "drop", "by": by, **order}
     pairs = zip(samples.values(), found, strict=True)
     given = [table if columns is None else {name: columns[name] for name in table.names} for table, columns in pairs]
     return given, {"missing": "drop"}

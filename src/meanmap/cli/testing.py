@@ -138,7 +138,13 @@ def two_sample(
     first: Sample,
     second: Annotated[str | None, typer.Argument(help="The other sample; or use --by.")] = None,
     columns: Annotated[str | None, typer.Option(help="Columns to compare, a,b,...; all unless given.")] = None,
-    by: Annotated[str | None, typer.Option(help="Column of one file whose values define the samples.")] = None,
+    by: Annotated[
+        str | None,
+        typer.Option(
+            help="Column of one file whose values define the samples. Differences are those to the first: control, "
+            "baseline, placebo, or else in sorted order; --kinds 'arm=blue<green' makes blue the first."
+        ),
+    ] = None,
     within: Within = "",
     clusters: Clusters = "",
     weights: Annotated[str | None, typer.Option(help="Column with the weight of each row.")] = None,

@@ -48,6 +48,7 @@ __all__ = [
     "grouped",
     "kept_columns",
     "observed",
+    "order_of_groups",
     "units_of",
     "without_design",
 ]
@@ -100,9 +101,7 @@ def grouped(
     levels = (kinds or {}).get(by)
     labels = values.tolist() if not is_sequence(levels) else [levels[int(code)] for code in values.tolist()]
     declared = categories_of((named_columns(frame, "the table") or {}).get(by))[0] or ()
-    place = {label_text(each): k for k, each in enumerate(declared)}
-    if not place and not is_sequence(levels):
-        place = {label_text(each): -1 for each in labels if label_text(each).strip().lower() in CONTROLS}
+    declared = levels if is_sequence(levels) and not declared else declared
     if not 2 <= len(values) <= MOST_GROUPS:
         raise ColumnError(f"the column {by!r} has {len(values)} values; expected 2 to {MOST_GROUPS} groups.")
     words = [value for value in values.tolist() if isinstance(value, str)]
@@ -115,7 +114,7 @@ def grouped(
             f"the table has no column but {by!r}, which names the groups: there is nothing left to compare."
         )
     found = {}
-    for k in sorted(range(len(labels)), key=lambda k: place.get(label_text(labels[k]), k)):
+    for k in order_of_groups(labels, declared):
         name, rows = f"{by}={label_shown(labels[k])}", places == k
         if rows.sum() < LEAST_POINTS:
             raise EmptyError(
@@ -124,6 +123,21 @@ def grouped(
         found[name] = Table({each: np.asarray(table.columns[each])[rows] for each in others})
     left, heard = without_units([*found.values()], [*found], keeps, kinds)
     return dict(zip(found, left, strict=True)), (*told, *heard)
+
+
+def order_of_groups(labels: Sequence[Any], declared: Sequence[Any]) -> list[int]:
+    """The places of sorted labels in the order of the groups: that of `declared` labels or, without any, a control
+    group first. Differences are those to the first group.
+
+    Examples
+    --------
+    >>> order_of_groups(["blue", "control"], []), order_of_groups(["blue", "green"], ["green", "blue"])
+    ([1, 0], [1, 0])
+    """
+    place = {label_text(each): k for k, each in enumerate(declared)}
+    if not place:
+        place = {label_text(each): -1 for each in labels if label_text(each).strip().lower() in CONTROLS}
+    return sorted(range(len(labels)), key=lambda k: place.get(label_text(labels[k]), k))
 
 
 def kept_columns(kernel: KernelLike, within: object, clusters: object, weights: object) -> Kept | None:

@@ -58,7 +58,7 @@ def two_sample_effect(
     x, y : points
         As for `two_sample_test`; shifts are in standard deviations of `x`.
     by : str, optional
-        Without `y`: the column of the table `x` whose values define the samples.
+        Without `y`: the column of the table `x` whose values define the samples, as in `two_sample_test`.
     within, clusters, weights : as for `two_sample_test`
         The design: samples are compared within strata, rows of a cluster may be dependent, and means are weighted.
     kernel, scale, missing, kinds : as for `two_sample_test`

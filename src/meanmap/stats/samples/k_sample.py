@@ -55,7 +55,9 @@ def k_sample_test(
         Two samples or more, at least 5 points each; or with `by` one table. Samples may come in pieces, as in
         `two_sample_test`, and the p-value is the same bit for bit wherever the rows are stored (`plan`).
     by : str, optional
-        The column of the table whose values define the samples.
+        The column of the table whose values define the samples. Differences are those to the first
+        one, a control group (control, baseline, placebo, reference) or else the first in sorted order. For another
+        order pass categories of pandas in that order, or kinds={"arm": ["blue", "green"]}.
     within, clusters, weights : column name or array, optional
         Which rows are exchangeable, and the weight of each, as in `two_sample_test`.
     kernel : Kernel, "median", "learned", a sequence of kernels, or None

@@ -77,7 +77,9 @@ def two_sample_test(
         p-value is the same bit for bit wherever the rows are stored (`plan`); for iterators, kernels and landmarks
         are chosen from the first 8192 rows, otherwise from random ones.
     by : str, optional
-        Without `y`: the column of the table `x` whose values define the samples.
+        Without `y`: the column of the table `x` whose values define the samples. Differences are those to the first
+        one, a control group (control, baseline, placebo, reference) or else the first in sorted order. For another
+        order pass categories of pandas in that order, or kinds={"arm": ["blue", "green"]}.
     within, clusters : column name, several, or array, optional
         Which rows are exchangeable. `within` gives strata (sites, batches, pairs): rows are permuted and samples
         compared within strata, so differences between strata have no effect. Rows of the same cluster (people, schools)
