@@ -265,7 +265,7 @@ def test_what_a_table_cannot_tell_is_said():
         with pytest.raises(ParameterError, match="explain the response exactly"):
             fit(formula, DATA.assign(z=2 * DATA.x + 1))
     with pytest.raises(ParameterError, match="has 0 trials at row 0"):
-        fit("p(s, t) ~ x", DATA.assign(s=0, t=np.arange(72)), "binomial")
+        fit("p(s, t) ~ x", DATA.assign(s=0, t=0), "binomial")
     with pytest.raises(ParameterError, match="formula is a DataFrame; expected text first"):
         fit(DATA, "y ~ x")
     with pytest.raises(InputError, match=r"missing values in 'x' .1.: fill them in, or leave out these rows"):

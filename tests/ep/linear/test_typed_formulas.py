@@ -8,6 +8,7 @@ pytest.importorskip("formulae")
 
 from meanmap.core.errors import ColumnError, InputError, NonFiniteError, ParameterError
 from meanmap.ep.linear import fit
+from meanmap.ep.linear.formula import Formula
 from tests.ep.linear.test_fit import DATA
 
 
@@ -78,3 +79,21 @@ def test_rows_without_trials_count_as_nothing():
     assert not found.simulate(draws=3, rng=0)[:, ~some].any()
     with pytest.raises(ParameterError, match="has 0 trials at row 0; expected 1 or more"):
         fit("p(s, t) ~ x", {**table, "s": 0 * table["s"], "t": 0 * table["t"]}, "binomial")
+
+
+def test_labels_in_brackets_have_the_columns_of_shared_effects():
+    """As in lme4; `(1 + x:k | g)` had no slope for the first label."""
+    by_hand = DATA.assign(**{f"x_{k}": DATA.x * (DATA.k == k) for k in ("hi", "lo", "mid")})
+    found = fit("y ~ x + (1 + x:k || g)", DATA)
+    same = fit("y ~ x + (1 | g) + (0 + x_hi + x_lo + x_mid | g)", by_hand)
+    assert found.formula.rows.groups[0].labels == ("Intercept", "x:k[hi]", "x:k[lo]", "x:k[mid]")
+    np.testing.assert_allclose(found.predict(DATA[:5]), same.predict(by_hand[:5]), rtol=1e-3)
+    for text, labels in (
+        ("(1 + x:k | g)", ("Intercept", "x:k[hi]", "x:k[lo]", "x:k[mid]")),
+        ("(1 + k/x | g)", ("Intercept", "k[lo]", "k[mid]", "k[hi]:x", "k[lo]:x", "k[mid]:x")),
+        ("(0 + k*x | g)", ("k[hi]", "k[lo]", "k[mid]", "x", "k[lo]:x", "k[mid]:x")),
+        ("(k * x | g)", ("Intercept", "k[lo]", "k[mid]", "x", "k[lo]:x", "k[mid]:x")),
+    ):
+        rows = Formula(f"y ~ {text}", DATA, "raise").rows
+        assert rows.groups[0].labels == labels
+        assert rows.groups[0].design.shape == (len(DATA), len(labels))

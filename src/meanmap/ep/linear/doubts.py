@@ -115,7 +115,7 @@ def far_outside(formula: Formula, rows: Rows) -> list[str]:
     """
     common, found = formula.matrices.common, []
     shared = [] if common is None else [term for term in common.terms.values() if term.kind != "offset"]
-    for term in [*shared, *(term.expr for term in formula.terms)]:
+    for term in [*shared, *formula.of_groups]:
         for component in getattr(term, "components", ()):
             curved = component.name.startswith(_CURVES)
             for name in (each for each in component.var_names if each in rows.frame):

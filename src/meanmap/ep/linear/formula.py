@@ -123,11 +123,10 @@ class Formula:
         with _told(text):
             known = environment([{"np": np, "censored": censored, "truncated": truncated}])
             self.matrices = formulae("formulae.matrices").DesignMatrices(model, frame, known)
-            for together in self.brackets:
-                has_one = any(_is_one(term.expr) for term in together.terms)
-                for expr in (term.expr for term in together.terms if not _is_one(term.expr)):
-                    expr.set_type(frame, environment([{"np": np}]))
-                    expr.set_data(not has_one)
+            # Labels in a bracket have the columns that they have among shared effects: 1 + k:x has a slope for each.
+            read, model_of = formulae("formulae.matrices").DesignMatrices, formulae("formulae.terms").Model
+            exprs = [[deepcopy(term.expr) for term in together.terms] for together in self.brackets]
+            self.designs = [read(model_of(*each), frame, environment([{"np": np}])).common for each in exprs]
         self.levels: dict[str, tuple[Any, ...]] = {}
         self.rows = self._rows(frame, kept, self.matrices.common, new=False)
         index = getattr(handed_over(data), "index", None)
@@ -193,6 +192,11 @@ class Formula:
         return found
 
     @property
+    def of_groups(self) -> list[Any]:
+        """The terms whose effects depend on groups."""
+        return [term for design in self.designs for term in design.terms.values()]
+
+    @property
     def grouping(self) -> set[str]:
         """The columns of the grouping factors."""
         return {key for factor in self.levels for key in factor.split(":")}
@@ -213,7 +217,7 @@ class Formula:
                     + (" or truth values" if name in self.truths else "")
                     + ", as in the data of the fit."
                 )
-        for name, levels in (self.labelled | self._labels(term.expr for term in self.terms)).items():
+        for name, levels in (self.labelled | self._labels(self.of_groups)).items():
             if name not in frame:
                 continue
             said = refused_levels(name, list(map(_as_typed, frame[name].tolist())), levels)
@@ -260,16 +264,13 @@ class Formula:
     def _group(self, name: str, frame: Any, new: bool) -> Groups:
         brackets = [together for together in self.brackets if together.factor == name]
         columns, labels, sets = [], [], []
-        for together in brackets:
-            for term in together.terms:
-                part, named = np.ones((len(frame), 1)), ["Intercept"]
-                if not _is_one(term.expr):
-                    with _told(self.text):
-                        part = term.expr.eval_new_data(frame) if new else term.expr.data
-                    part, named = np.asarray(part, float).reshape(len(frame), -1), list(map(_whole, term.expr.labels))
-                columns.append(part)
-                labels += named
-            sets.append(len(labels) - sum(sets))
+        for design in (self.designs[at] for at, each in enumerate(self.brackets) if each.factor == name):
+            with _told(self.text):
+                part = np.asarray((design.evaluate_new_data(frame) if new else design).design_matrix, float)
+            part = part.reshape(len(part), -1)
+            columns.append(np.broadcast_to(part, (len(frame), part.shape[1])))  # only constants: one row
+            labels += [_whole(label) for term in design.terms.values() for label in term.labels]
+            sets.append(part.shape[1])
         _check_computed(np.concatenate(columns, axis=1), self.text)
         keys = [component.name for component in brackets[0].terms[0].factor.components]
         if any(key not in frame for key in keys):
@@ -350,10 +351,6 @@ def _as_typed(level: object) -> Any:
     if isinstance(level, tuple):
         return tuple(map(_as_typed, level))
     return int(level) if isinstance(level, float) and level.is_integer() else level
-
-
-def _is_one(term: object) -> bool:
-    return type(term).__name__ == "Intercept"
 
 
 def _ordered(levels: set[Any]) -> list[Any]:
