@@ -80,7 +80,7 @@ def _row(row: Mapping[str, Any], experiments: Mapping[str, Experiment], measured
     numbers, scale = measured[row["figure"]]
     claim = claim_of(row, experiments)
     found = claim.of(numbers)
-    measurable = scale in claim.scales and not any(math.isnan(number.value) for number in found)
+    measurable = scale in claim.scales and not all(math.isnan(number.value) for number in found)
     word = claim.judged(*found) if measurable else "not tested"
     *others, last = map(plain, measured_of(claim, found, named=True))
     return [row["place"], row["says"], in_lines([*others, f"{last} {link}"]), word]
