@@ -32,7 +32,7 @@ def test_a_tested_claim_points_at_a_record_that_holds_the_number(row):
     assert not claim.ours
     numbers = RECORDS.get(row["figure"], {"numbers": {}})["numbers"]
     numbers = numbers | RECORDS.get(row["figure"], {}).get("later", {})
-    held = all(math.isfinite(numbers.get(name, [math.nan])[0]) for name in claim.names)
+    held = any(math.isfinite(numbers.get(name, [math.nan])[0]) for name in claim.names)
     text = (pages.FOLDER / "claims.rst").read_text(encoding="utf-8")
     judged = text.split(f"   * - {row['place']}\n     - {row['says']}\n")[1].split("     - ")[2].splitlines()[0]
     assert held == (judged != "not tested")
@@ -64,7 +64,7 @@ def test_a_verdict_follows_from_the_numbers_of_the_record(row):
     word = next(word for word in ("no", "not settled", "yes") if word in words)
     (said,) = [each for each in _rows() if each[:2] == [row["place"], row["says"]]]
     assert said[-1].split(":")[0] in (word, "not tested")
-    unmeasured = not set(claim.names) <= set(numbers)
+    unmeasured = not set(claim.names) & set(numbers)
     assert (said[-1] == "not tested") == (unmeasured or RECORDS[row["figure"]]["scale"] not in claim.scales)
 
 
