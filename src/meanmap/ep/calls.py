@@ -200,17 +200,21 @@ class Host:
         return np.array(self._numbers(self._value(flat, given), (count,), f"{count} values", given))
 
     def _numbers(self, value: object, shape: tuple[int, ...], asked: str, given: tuple[Any, ...]) -> np.ndarray:
-        where = f"for {asked} of each argument, when called with {in_words(given)}"
-        wrong = f"the function of {self.name} returned {value!r} {where}; expected numbers."
+        def where() -> str:
+            return f"for {asked} of each argument, when called with {in_words(given)}"
+
+        def wrong() -> str:
+            return f"the function of {self.name} returned {value!r} {where()}; expected numbers."
+
         if value is None or isinstance(value, str | bytes) or getattr(value, "dtype", np.dtype(float)).kind in "USMmc":
-            raise KindError(wrong)  # NumPy would read these as numbers: None as NaN, complex ones as their first part
+            raise KindError(wrong())  # NumPy would read these as numbers: None as NaN, complex ones as their first part
         try:
             found = np.asarray(value, np.float64)
         except (TypeError, ValueError) as error:
-            raise KindError(wrong) from error
+            raise KindError(wrong()) from error
         if found.shape != shape:
             raise ShapeError(
-                f"the function of {self.name} returned shape {found.shape} {where}; "
+                f"the function of {self.name} returned shape {found.shape} {where()}; "
                 f"expected {'one number' if shape == () else f'shape {shape}'}."
             )
         return found

@@ -1,5 +1,7 @@
 """Few unknown numbers that meet in rows of functions: answered by draws, beside grids."""
 
+import math
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -226,3 +228,16 @@ def test_six_numbers_are_those_of_nuts():
     for name, draws in chains.get_samples().items():
         assert float(post[name].mean()) == pytest.approx(float(draws.mean()), abs=MEAN * float(draws.std()))
         assert float(post[name].sd()) == pytest.approx(float(draws.std()), rel=DEVIATION + 0.01)
+
+
+@pytest.mark.parametrize(
+    "function",
+    [lambda a, b, y: jnp.log(-1 - a**2) * b * y, lambda a, b, y: a * b * math.nan, lambda a, b, y: a / y * 0],
+)
+def test_a_function_without_a_number_anywhere_is_refused(function):
+    """Of one row, too; messages took a minute to say so."""
+    y = np.array([1.0, 0.0, 2.0])
+    a, b = ep.Variable("a", ep.Normal(0.5, 1.0)), ep.Variable("b", ep.Normal(0.5, 1.0))
+    model = ep.FactorGraph(ep.Density(function, a, b, y, name="f"))
+    with pytest.raises(ValueError, match=r"the function of f returned no number for some row at each of 2,048 draws"):
+        ep.infer(model, rng=0)

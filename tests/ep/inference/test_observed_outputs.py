@@ -152,7 +152,7 @@ def test_numbers_that_meet_in_rows_of_a_function_on_the_host_have_a_note():
 
 @pytest.mark.slow
 def test_the_note_on_a_function_on_the_host_is_part_of_the_report():
-    report = ep.infer(on_host(), rng=0).report
+    report = ep.infer(on_host(), ep.Quadrature(), rng=0).report
     assert report.status != "converged"
     assert any("meet in all rows of f" in note or "'a' and 'b' have separate" in note for note in report.notes)
 

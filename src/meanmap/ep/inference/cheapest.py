@@ -94,9 +94,10 @@ def rough(factors: tuple[Factor, ...], number: int) -> tuple[str, ...]:
             one, two = (variable.name for variable in factor.integrated())
             no_more = ", and it was not called again" if most >= ALL else ""
             notes.append(
-                f"{factor.name}: the table of its values took {most:,} evaluations{no_more}. Smooth functions of two "
-                "numbers take 250 to 3500: this one jumps, has kinks, or varies fast along a direction between the "
-                f"axes. If only a sum of {one!r} and {two!r} matters, type s = ep.Variable('s', ep.Normal, plate=...) "
+                f"{factor.name}: the table of its values took {most:,} evaluations{no_more}. Most smooth functions of "
+                "two numbers take 250 to 3500; more are taken by those that jump, have kinks or vary fast along a "
+                "direction between the axes, and by beliefs that move far. "
+                f"If only a sum of {one!r} and {two!r} matters, type s = ep.Variable('s', ep.Normal, plate=...) "
                 f"with ep.Sum({one}, {two}, out=s, weights=...), and give it a function of s alone"
             )
     return tuple(notes)

@@ -6,14 +6,17 @@ from typing import Any
 import numpy as np
 
 from meanmap.core.language import in_percent, with_and
+from meanmap.core.progress import waiting
 from meanmap.core.report import Report
 from meanmap.core.rng import Rng
+from meanmap.ep.calls import Spent, accounting
 from meanmap.ep.graph import FactorGraph
+from meanmap.ep.inference.affordable import Affordable, is_on_host
 from meanmap.ep.inference.few_numbers import FewNumbers
 from meanmap.ep.inference.posterior import Posterior
 from meanmap.ep.inference.record import NOTICED
 from meanmap.ep.inference.separate import joins_of
-from meanmap.ep.inference.tempered import Drawn, drawn
+from meanmap.ep.inference.tempered import MANY, Drawn, drawn, refuse_nan
 from meanmap.ep.inference.unbounded import outgrown
 
 __all__ = ["drawn_posterior"]
@@ -27,28 +30,38 @@ _LARGE = 0.02
 def drawn_posterior(model: FactorGraph, source: Rng) -> Posterior | None:
     """The posterior; None if messages give it.
 
-    One meeting of several numbers is left to messages, which are then exact, and so are functions on the host, vectors
-    and plates of unknowns, and densities that are no number at some draw.
+    One meeting of several numbers is left to messages, which are then exact, and so are functions that take too long,
+    vectors and plates of unknowns, and densities that are no number at some draw.
     """
-    if any(getattr(factor, "oracle", None) is not None or getattr(factor, "host", False) for factor in model.factors):
+    if any(getattr(factor, "oracle", None) is not None for factor in model.factors):
         return None
-    few = FewNumbers.of(model.variables, model.factors, meetings=2)
-    if few is None:
-        return None
-    generator = source.generator
-    found = drawn(few, generator)
-    if found is None or outgrown(few.factors, found.log_evidence):
-        return None
-    coordinates, values = found.alike(generator)
+    with accounting() as spent:
+        few, effort = FewNumbers.of(model.variables, model.factors, meetings=2, hosts=True), MANY
+        if few is not None and any(map(is_on_host, few.factors)):
+            asked = Affordable.of(few.factors)
+            if asked.effort is None:
+                return None
+            few, effort = FewNumbers.of(model.variables, asked.factors, meetings=2, hosts=True), asked.effort
+        if few is None:
+            return None
+        generator = source.generator
+        with waiting("draws of the numbers"):
+            found = drawn(few, generator, effort)
+        if found is None:
+            refuse_nan(few, generator, effort.draws)
+        if found is None or outgrown(few.factors, found.log_evidence):
+            return None
+        coordinates, values = found.alike(generator)
+        inside = few.inside(coordinates[: 4 * effort.draws])
     pairs = zip(few.priors.items(), found.mean, found.sd, strict=True)
     beliefs: dict[str, Any] = {name: type(prior).from_mean_variance(m, s**2) for (name, prior), m, s in pairs}
-    beliefs |= few.inside(coordinates)
+    beliefs |= inside
     joint = dict(zip(few.priors, values.T, strict=True))
     return Posterior(
         {name: beliefs[name] for name in model.variables},
         {},
         found.log_evidence,
-        _report(found, few, joint, beliefs, model),
+        _report(found, few, joint, beliefs, spent),
         source.seed,
         {},
         {},
@@ -61,13 +74,15 @@ def drawn_posterior(model: FactorGraph, source: Rng) -> Posterior | None:
 
 
 def _report(
-    found: Drawn, few: FewNumbers, joint: dict[str, np.ndarray], beliefs: dict[str, Any], model: FactorGraph
+    found: Drawn, few: FewNumbers, joint: dict[str, np.ndarray], beliefs: dict[str, Any], spent: dict[str, Spent]
 ) -> Report:
     """Which way was taken, and how accurate it is."""
     names = [
         factor.name
-        for factor in model.factors
-        if factor.has_density and not factor.constant and sum(not a.known for a in factor.arguments) > 1
+        for factor in few.factors
+        if (factor.has_density or is_on_host(factor))
+        and not factor.constant
+        and sum(not a.known for a in factor.arguments) > 1
     ]
     together = with_and([repr(name) for name in few.priors])
     way = (
@@ -75,7 +90,7 @@ def _report(
         f"rows of {with_and(names)}"
     )
     measures = {"draws: effective number": found.worth}
-    largest = max(float((errors / found.sd).max()) for errors in found.errors)
+    largest = found.largest_error
     measures["largest standard error of a mean or standard deviation, in standard deviations"] = largest
     measures["log evidence: standard error by sampling"] = found.evidence_error
     covariance = np.cov(found.values.T, aweights=found.shares)
@@ -91,7 +106,9 @@ def _report(
     if undefined > 0:
         share = f"{in_percent(undefined)}% of draws near the posterior"
         notes = (*notes, f"{with_and(names)}: no number at {share}, where the density counts as zero")
-    return Report(status, True, found.stages, notes=notes, measures=measures, choices={"beliefs: by": way})
+    measures |= {f"{name}: seconds in its function": each.seconds for name, each in spent.items()}
+    counts = {f"{name}: evaluations of its function": each.evaluations for name, each in spent.items()}
+    return Report(status, True, found.stages, (), counts, notes, measures, {"beliefs: by": way})
 
 
 def _shape(name: str, belief: Any, draws: np.ndarray) -> str:

@@ -13,6 +13,7 @@ import numpy as np
 from meanmap.core.compiling import compiled_values
 from meanmap.core.types import Array
 from meanmap.ep.calling import as_now
+from meanmap.ep.calls import user_errors
 from meanmap.ep.factor import Factor, replaced
 from meanmap.ep.factors.blackbox import BlackBoxFactor
 from meanmap.ep.factors.conjugate import Bernoulli as Outcome
@@ -85,9 +86,11 @@ class FewNumbers:
     constant: float
 
     @classmethod
-    def of(cls, variables: dict[str, Variable], factors: tuple[Factor, ...], meetings: int = 0) -> "FewNumbers | None":
-        """None if some factor is not a compiled function of few unknown numbers, too many rows meet, or two or more of
-        the numbers meet in fewer rows than this.
+    def of(
+        cls, variables: dict[str, Variable], factors: tuple[Factor, ...], meetings: int = 0, hosts: bool = False
+    ) -> "FewNumbers | None":
+        """None if some factor is not a function of few unknown numbers, or one on the host where these are not allowed,
+        too many rows meet, or two or more of the numbers meet in fewer rows than this.
         """
         functions = [factor for factor in factors if isinstance(factor, BlackBoxFactor)]
         makers = [factor for factor in functions if factor.outputs]
@@ -109,7 +112,7 @@ class FewNumbers:
                 links[names[1]] = drawn.index(names[0])
             elif factor.constant and len(names) == 1:
                 said.append(at)
-            elif factor.has_density:
+            elif _has_density(factor, hosts):
                 places.append(at)
             else:
                 return None
@@ -123,7 +126,7 @@ class FewNumbers:
         if sum(each.plate or 1 for each in joining if len(_joined(each, alike)) > 1) < meetings:
             return None
         factors = tuple(as_now(each) if isinstance(each, BlackBoxFactor) else each for each in factors)
-        if not all(factors[at].has_density for at in places):
+        if not all(_has_density(factors[at], hosts) for at in places):
             return None
         plan, told, constant = prepare(variables, factors), {name: [] for name in variables}, 0.0
         for at in said:
@@ -162,7 +165,7 @@ class FewNumbers:
         Draws are a multiple of `BLOCK`.
         """
         blocks = np.asarray(coordinates).reshape(-1, _BLOCK, len(self.priors))
-        with jax.enable_x64(True):
+        with jax.enable_x64(True), user_errors():
             found = _logs(tuple(self.priors.values()), self.told, self.functions, blocks)
         before, total, undefined = (np.asarray(each).ravel() for each in found)
         return before, total + self.constant, undefined
@@ -172,7 +175,7 @@ class FewNumbers:
         found = {}
         for function, labels, plate in zip(self.functions, self.names, self.plates, strict=True):
             if labels or function.output is not None:
-                with jax.enable_x64(True):
+                with jax.enable_x64(True), user_errors():
                     laws, out = _inside(tuple(self.priors.values()), function, jnp.asarray(coordinates))
                 found |= {labels[at]: unpadded(_alone(law, plate), plate) for at, law in laws.items()}
                 if function.output is not None:
@@ -183,6 +186,10 @@ class FewNumbers:
 def _alone(law: Any, plate: int | None) -> Any:
     """Of a function without a plate, its one member."""
     return law if plate is not None else jax.tree.map(lambda leaf: leaf[0], law)
+
+
+def _has_density(factor: Any, hosts: bool) -> bool:
+    return factor.has_density or (hosts and isinstance(factor, BlackBoxFactor) and factor.host and not factor.random)
 
 
 def _unknown(factor: Any) -> list[str]:
@@ -285,7 +292,9 @@ def _function(
         incoming.append(np.zeros(shape))
     if len(labels) > LABELS or bool(labels and seen) or not (columns or seen):
         return None
-    bare = replaced(plan.factors[at], arguments=(), name="", oracle=None, own=None)
+    bare = replaced(plan.factors[at], arguments=(), oracle=None)
+    if not getattr(bare, "host", False):
+        bare = replaced(bare, name="", own=None)
     members = np.asarray(fetched(real(shape, plan.sizes[at])))
     output = factor.arguments[-1].name if factor.outputs else None
     return _Function(bare, tuple(incoming), members, columns, labels, seen, output), names
