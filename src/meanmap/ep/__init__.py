@@ -3,6 +3,8 @@
 A factor is exact, or a plain function whose messages an oracle computes: by quadrature, by sampling, or learned.
 """
 
+from typing import TYPE_CHECKING, Any
+
 from meanmap.ep import extending, learned, models  # noqa: F401  # ep.extending, ep.learned
 from meanmap.ep.asking.ask import ask
 from meanmap.ep.factors.blackbox import BlackBox, Density, Product
@@ -15,6 +17,7 @@ from meanmap.ep.factors.table import Table
 from meanmap.ep.graph import FactorGraph
 from meanmap.ep.inference.infer import infer
 from meanmap.ep.inference.posterior import Posterior
+from meanmap.ep.instead import of_the_module
 from meanmap.ep.learned import Learned
 from meanmap.ep.oracles.laplace import Laplace
 from meanmap.ep.oracles.mcmc import MCMC
@@ -58,3 +61,9 @@ __all__ = [
     "infer",
     "models",
 ]
+
+
+if not TYPE_CHECKING:  # so that type checkers refuse other names
+
+    def __getattr__(name: str) -> Any:
+        raise AttributeError(f"module 'meanmap.ep' has no attribute {name!r}{of_the_module(name)}")

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import jax
 import numpy as np
@@ -24,6 +24,7 @@ from meanmap.ep.inference.tempered import by_draws
 from meanmap.ep.inference.ties import TOO_WIDE
 from meanmap.ep.inference.together import together
 from meanmap.ep.inference.weighted import weighted_notes
+from meanmap.ep.instead import of_posterior
 from meanmap.ep.sweeps.plan import Plan, State, beliefs, fetched, start, unpadded
 from meanmap.ep.variables import Variable
 from meanmap.families import Family
@@ -292,6 +293,11 @@ class Posterior(Paged, Mapping[str, Family]):
 
     def _as_page(self, brief: bool = False) -> Page:
         return posterior_page(self)
+
+    if not TYPE_CHECKING:  # so that type checkers refuse other names
+
+        def __getattr__(self, name: str) -> Any:
+            raise AttributeError(f"'Posterior' object has no attribute {name!r}{of_posterior(name)}")
 
     def __getitem__(self, name: str) -> Family:
         if name not in self._beliefs:
