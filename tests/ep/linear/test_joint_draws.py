@@ -125,3 +125,12 @@ def test_arviz_has_groups_in_the_same_draws():
 
 
 GROUP_0 = np.flatnonzero(DATA.g == 0)
+
+
+def test_groups_whose_labels_hold_colons_have_names_of_their_own():
+    rng = np.random.default_rng(2)
+    a, b = np.array(["a:b", "a"])[np.arange(80) % 2], np.array(["c", "b:c"])[np.arange(80) // 2 % 2]
+    found = fit("y ~ 1 + (1 | a:b)", {"y": rng.normal(size=80), "a": a, "b": b})
+    names = [name for name in found.draws(10, rng=0, groups=True) if name.startswith("Intercept | a:b[")]
+    assert len(names) == len(set(names)) == 4
+    assert "Intercept | a:b['a:b':c]" in names

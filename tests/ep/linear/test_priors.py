@@ -65,3 +65,53 @@ def test_priors_of_other_families_and_impossible_ones_are_refused():
     ]:
         with pytest.raises(ParameterError, match=words):
             mm.fit("y ~ 1", table, family=family, priors=priors)
+
+
+def _panel():
+    """Twenty sites in twenty years, half of them treated, a label and a curve."""
+    rng = np.random.default_rng(5)
+    site, year = np.repeat(np.arange(20), 20), np.tile(np.arange(2001.0, 2021.0), 20)
+    treated = (site % 2).astype(float)
+    y = 0.02 * (year - 2010) + 0.15 * (year - 2010) * treated + rng.normal(size=20)[site] + rng.normal(size=400)
+    kind = np.array(list("abc"))[rng.integers(0, 3, 400)]
+    return {"y": y, "x": year, "treated": treated, "site": site, "kind": kind, "bent": y - 0.03 * (year - 2010) ** 2}
+
+
+@pytest.mark.parametrize(
+    ("formula", "last"),
+    [
+        ("y ~ x * treated + (1 | site)", "x:treated"),
+        ("bent ~ x + I(x**2)", "I(x ** 2)"),
+        ("y ~ kind + x:kind", "x:kind[b]"),
+        ("y ~ x * kind * treated", "x:kind[b]:treated"),
+    ],
+)
+def test_it_does_not_matter_where_the_numbers_of_a_product_are_0(formula, last):
+    """The prior of year * treated was that of a column of thousands: .004 for an interaction of .15."""
+    table = _panel()
+    here, there = (mm.fit(formula, table | {"x": table["x"] - zero}) for zero in (0.0, 2010.0))
+    assert here.log_evidence == pytest.approx(there.log_evidence, abs=1e-6)
+    found, expected = (fit.to_frame().loc[last, ["estimate", "sd"]].to_numpy(float) for fit in (here, there))
+    np.testing.assert_allclose(found, expected, rtol=1e-6)
+    rows = {name: column[:3] for name, column in table.items()}
+    np.testing.assert_allclose(
+        here.predict(rows)["sd"], there.predict(rows | {"x": rows["x"] - 2010.0})["sd"], rtol=1e-6
+    )
+
+
+def test_an_interaction_of_years_is_that_of_least_squares():
+    table = _panel()
+    columns = np.column_stack([np.ones(400), table["x"], table["treated"], table["x"] * table["treated"]])
+    expected = np.linalg.lstsq(columns, table["y"])[0]
+    found = mm.fit("y ~ x * treated", table).to_frame()
+    assert found.loc["x:treated", "estimate"] == pytest.approx(expected[3], abs=0.05 * found.loc["x:treated", "sd"])
+    # A prior for the number itself is one for its coefficient where the other is 0.
+    tight = mm.fit("y ~ x * treated", table, priors={"x": (1.0, 1e-4)}).to_frame()
+    assert tight.loc["x", "estimate"] == pytest.approx(1.0, abs=1e-3)
+
+
+def test_a_product_that_its_own_columns_determine_is_kept_whole():
+    table = _panel()
+    found = mm.fit("y ~ x + I(2 * x)", table).to_frame()
+    slope = found.loc["x", "estimate"] + 2 * found.loc["I(2 * x)", "estimate"]
+    assert slope == pytest.approx(np.polyfit(table["x"], table["y"], 1)[0], rel=0.01)

@@ -93,7 +93,7 @@ def test_intervals_of_components_beside_numerical_integration(spread, depth, mon
     shown = found.to_frame().loc[["sd(Intercept | g)", "sigma"]].to_numpy()
     np.testing.assert_allclose((shown[:, 2:] - exact[:, 2:]) / exact[:, 1:2], 0, atol=0.02)
     np.testing.assert_allclose((shown[:, 0] - exact[:, 0]) / exact[:, 1], 0, atol=0.02)
-    drawn = found.draws(40_000, rng=0)[["sd(Intercept | g)", "sigma"]].quantile([0.025, 0.975]).to_numpy().T
+    drawn = found.draws(400_000, rng=0)[["sd(Intercept | g)", "sigma"]].quantile([0.025, 0.975]).to_numpy().T
     np.testing.assert_allclose((drawn - exact[:, 2:]) / exact[:, 1:2], 0, atol=0.06)
 
 

@@ -109,7 +109,9 @@ def fit(
     Notes
     -----
     Default priors are weak, in the units of the data. Coefficients are Normal with mean 0 and standard deviation 2.5
-    sd(y) / sd(x); the intercept, which refers to the means of all columns, is Normal around the mean of y (its
+    sd(y) / sd(x), where x is what is left of a product or function of numbers, such as x:k and I(x ** 2), by the
+    columns that it is made of (x and k, and x), unless these have priors of yours: it does not matter where x is 0.
+    The intercept, which refers to the means of all columns, is Normal around the mean of y (its
     logarithm under a log link, where counts that are all 0 have half an event in all rows; 0 for labels) with standard
     deviation 2.5 sd(y). Without an intercept each label of the first categorical column, as in `0 + c`, has the prior
     of the intercept: priors, and hence the evidence, are not those of `c` with an intercept, whose coefficients are
@@ -169,7 +171,7 @@ def fit(
         given = read_response(read, law)
         law = limited(law, given.limits) if given.limits else law
         counts = counts * (given.trials > 0)
-    scaled = Scaled.of(read, given.values, law, counts)
+    scaled = Scaled.of(read, given.values, law, counts, tuple(priors or ()))
     low, high = ((each - scaled.base) / scaled.unit for each in (given.low, given.high))
     response = (given.values - scaled.base) / scaled.unit
     observed = Observed.of(response, given.trials, read.rows.offset / scaled.unit, counts, low, high)

@@ -21,8 +21,10 @@ _NO_GROUP = "\0"
 
 
 def named(level: object) -> Any:
-    """A group as it is typed; groups from several columns are values joined by colons."""
-    return ":".join(map(str, level)) if isinstance(level, tuple) else level
+    """A group as it is typed; groups from several columns are values joined by colons, in quotes if they have some."""
+    return (
+        ":".join(repr(each) if ":" in str(each) else str(each) for each in level) if isinstance(level, tuple) else level
+    )
 
 
 def reference_grid(formula: Formula, column: str, at: Mapping[str, Any]) -> tuple[tuple[Any, ...], Rows]:

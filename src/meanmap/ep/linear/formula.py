@@ -145,6 +145,29 @@ class Formula:
         return tuple(_whole(label) for term in terms if term.kind != "offset" for label in term.labels)
 
     @property
+    def margins(self) -> dict[int, list[int]]:
+        """For each column of a product or function of numbers, the columns of terms that it is made of: those of fewer
+        variables, and earlier ones of the same.
+        """
+        terms, start = [], 0
+        for term in self.matrices.common.terms.values() if self.matrices.common is not None else ():
+            if term.kind != "offset":
+                components = getattr(term, "components", ())
+                variables = {name for component in components for name in component.var_names} - {""}
+                numeric = any(component.kind == "numeric" for component in components)
+                terms.append((variables, numeric, range(start, start := start + len(term.labels))))
+        found = {}
+        for place, (variables, numeric, columns) in enumerate(terms):
+            below = [
+                at
+                for other, (fewer, _, those) in enumerate(terms)
+                if fewer and (fewer < variables or (fewer == variables and other < place))
+                for at in those
+            ]
+            found |= dict.fromkeys(columns, below) if numeric and below else {}
+        return found
+
+    @property
     def empty(self) -> tuple[str, ...]:
         """Combinations of labels among these effects that no row has."""
         none = {name for name, column in zip(self.names, self.rows.shared.T, strict=True) if not column.any()}

@@ -1,7 +1,7 @@
 """Units: columns are divided by their standard deviation, a normal response by its own, and priors follow."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -23,6 +23,8 @@ __all__ = ["Scaled"]
 # Prior standard deviation of a coefficient, in standard deviations of the response per standard deviation of the
 # column; of the intercept, in those of the response.
 _WIDE = 2.5
+# A column of which the columns that it is made of leave no larger share of its standard deviation is kept whole.
+_DETERMINED = 1e-6
 
 
 @dataclass(frozen=True)
@@ -33,6 +35,10 @@ class Scaled:
     ----------
     middle, spread : (p,) arrays
         Centre and scale of the columns of shared effects; 0 and 1 for the intercept.
+    margins : (p, p) array
+        What is subtracted from the centred column of a product or power: coefficients of the columns that it is made
+        of. Else priors would depend on where a number is 0: year * treated has hardly any spread besides that of
+        treated.
     group_middles, group_spreads : tuples of arrays
         Centres and scales of the columns of each grouping factor. Beside an intercept by group columns are centred, so
         that it is that of a row with their means; its correlation with a slope is near 1 where x is a year, say.
@@ -51,6 +57,7 @@ class Scaled:
 
     middle: np.ndarray
     spread: np.ndarray
+    margins: np.ndarray
     group_middles: tuple[np.ndarray, ...]
     group_spreads: tuple[np.ndarray, ...]
     group_turns: tuple[np.ndarray, ...]
@@ -61,8 +68,10 @@ class Scaled:
     constants: tuple[int, ...]
 
     @classmethod
-    def of(cls, formula: Formula, response: np.ndarray, family: Family, weights: np.ndarray) -> "Scaled":
-        """Compute units from the rows of the fit."""
+    def of(
+        cls, formula: Formula, response: np.ndarray, family: Family, weights: np.ndarray, priors: Collection[str] = ()
+    ) -> "Scaled":
+        """Compute units from the rows of the fit; columns with priors of the user's are subtracted from no other."""
         rows, names = formula.rows, formula.names
         at = names.index("Intercept") if formula.has_intercept else None
         matrix, share = rows.shared, weights / weights.sum()
@@ -76,6 +85,14 @@ class Scaled:
         if flat.any():
             name, value = names[int(np.argmax(flat))], matrix[0, np.argmax(flat)]
             raise ColumnError(f"the column {name!r} is {value:g} in all rows: the intercept includes it. Remove it.")
+        margins = np.zeros((len(names), len(names)))
+        if constants:
+            own = {names.index(name) for name in priors if name in names}
+            for at, below in formula.margins.items():
+                left = [each for each in below if each not in own]
+                margins[left, at] = _coefficients((matrix - middle)[:, [*left, at]], np.sqrt(share))
+            apart = (matrix - middle) @ (np.eye(len(names)) - margins)
+            spread = np.where(margins.any(0), np.sqrt(share @ apart**2), spread)
         groups = [_of_groups(group, share) for group in rows.groups]
         base, unit, centre = 0.0, 1.0, 0.0
         if family.link == "identity":
@@ -92,11 +109,12 @@ class Scaled:
             mean = share @ response + 1e-3 if share @ response > 0 else 0.5 / weights.sum()
             centre = float(np.log(mean / (share @ np.exp(rows.offset))))
         middles, spreads, turns = zip(*groups, strict=True) if groups else ((), (), ())
-        return cls(middle, spread, middles, spreads, turns, base, unit, centre, at, constants)
+        return cls(middle, spread, margins, middles, spreads, turns, base, unit, centre, at, constants)
 
     def predictor(self, rows: Rows) -> Predictor:
         """The linear predictor of rows in these units; new groups contribute 0."""
-        blocks = [Block.fixed((rows.shared - self.middle) / self.spread)] if len(self.spread) else []
+        centred = rows.shared - self.middle
+        blocks = [Block.fixed((centred - centred @ self.margins) / self.spread)] if len(self.spread) else []
         for group, scaled in zip(rows.groups, self.group_designs(rows), strict=True):
             known = group.index >= 0
             design = np.where(known[:, None], scaled, 0.0)
@@ -153,9 +171,18 @@ class Scaled:
     @property
     def turn(self) -> np.ndarray:
         """The matrix from shared effects in these units to those in the units of the data, without `base`."""
-        turn = np.diag(self.unit / self.spread)
-        turn[list(self.constants)] -= self.unit * self.middle / self.spread
+        turn = (np.eye(len(self.spread)) - self.margins) * self.unit / self.spread
+        turn[list(self.constants)] -= self.middle @ turn
         return turn
+
+
+def _coefficients(columns: np.ndarray, root: np.ndarray) -> np.ndarray:
+    """Of the last column on the others by least squares; zeros if these determine it."""
+    sds = np.sqrt(root**2 @ columns**2)
+    scaled = columns * root[:, None] / np.where(sds > 0, sds, 1.0)
+    found = np.linalg.lstsq(scaled[:, :-1], scaled[:, -1])[0]
+    left = np.linalg.norm(scaled[:, -1] - scaled[:, :-1] @ found)
+    return found * sds[-1] / np.where(sds[:-1] > 0, sds[:-1], 1.0) if left > _DETERMINED else np.zeros(len(found))
 
 
 def _constants(names: tuple[str, ...], matrix: np.ndarray) -> tuple[int, ...]:
