@@ -10,6 +10,7 @@ from meanmap.core.door import Door
 from meanmap.stats.collections import together
 from meanmap.stats.permutations import Permuted, assignments
 from meanmap.stats.samples import feature_statistics, k_sample, rank_features, scores
+from meanmap.stats.samples.comparing import differences
 from meanmap.stats.samples.scores import Scores, grouped_forms, permuted_forms, soft_maximum
 
 RNG = np.random.default_rng(12)
@@ -402,3 +403,18 @@ def test_few_rows_beside_many_differ_as_rarely_as_they_should():
         first, second = correlated(rng, [100, 200, 400][k % 3], 4, 0.8), correlated(rng, 20_000, 4, 0.8)
         found.append(mm.two_sample_test(first, second, n_permutations=199, rng=k).pvalue)
     assert np.sum(np.array(found) <= 0.05) <= scipy.stats.binom.ppf(1 - 1e-4, 24, 0.05)
+
+
+def test_a_label_that_is_not_among_the_most_frequent_has_a_row_if_its_shares_differ():
+    """A country of 5 % that had become 7 % was in no row, beside three frequent ones that had not changed."""
+    rng = np.random.default_rng(8)
+    names, shares = [f"country {k}" for k in range(12)], np.r_[0.3, 0.2, 0.15, np.full(9, 0.35 / 9)]
+    more = shares + np.r_[-0.01, -0.01, 0, 0, 0.03, np.full(7, -0.01 / 7)]
+    before, after = ({"country": rng.choice(names, 8000, p=p / p.sum())} for p in (shares, more))
+    found = differences(before, after)
+    assert found[0].label == "country 4"
+    assert found[0].clear
+    # All twelve count, and those beyond the three most frequent have no row where nothing is shown to differ.
+    assert found.comparisons == 12
+    same = differences(before, {"country": rng.choice(names, 8000, p=shares)})
+    assert {each.label for each in same} == {"country 0", "country 1", "country 2"}

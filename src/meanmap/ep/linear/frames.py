@@ -66,7 +66,8 @@ def as_frame(
     twice = [name for name in names if known.count(name) > 1]
     if twice:
         raise ColumnError(f"{argument} has {known.count(twice[0])} columns named {twice[0]!r}; expected one.")
-    unnamed = [name for name in names if name not in list(getattr(data, "columns", data))]
+    no_text = {str(each) for each in getattr(data, "columns", ()) if np.isscalar(each) and not isinstance(each, str)}
+    unnamed = [name for name in names if name in no_text]
     if unnamed:
         raise ColumnError(
             f"the name of column {unnamed[0]} of {argument} is no text; rename it, for example with "

@@ -29,8 +29,9 @@ from meanmap.stats.settings import LEAST_POINTS
 
 __all__ = ["are_tables", "by_name", "differences", "differences_of_all", "mostly_one_value"]
 
-# This many labels of a column are compared, the most frequent in both samples, and as many that one sample lacks.
-MOST_LABELS = 3
+# This many labels of a column, the most frequent in all samples, have a row each, and as many that one sample lacks. So
+# many are compared; the others have a row if their interval excludes zero.
+MOST_LABELS, MOST_COMPARED = 3, 20
 # With more rows, medians and correlations are computed from evenly spaced rows.
 MOST_SORTED = 200_000
 # Standard errors of shares up to this are rounding errors: all rows are equal.
@@ -192,6 +193,7 @@ def _estimated(compared: Sequence["_Compared"], confidence: float, design: str =
     clarities = [max(abs(one.clarity), abs(by)) for one, by in found]
     # Of equally clear differences, such as of "revenue = 0" and of "bought", a plain column comes first.
     order = sorted(range(len(found)), key=lambda k: (-round(clarities[k], 9), compared[k].is_of_one_number))
+    order = [k for k in order if found[k][0].clear or not compared[k].rare]
     each = tuple(replace(found[k][0], unadjusted=compared[k].unadjusted) for k in order)
     numbers = len(distinct), design, len(of_numbers), len({each.names for each in compared})
     return Differences(each, confidence, *numbers, unjudged=bool(few))
@@ -231,7 +233,8 @@ def _known(sizes: tuple[int, int], design: Exchange) -> Cells | None:
 
 class _Compared(NamedTuple):
     """A column of two samples; the label or number whose shares are compared; the number that was left out; whether
-    standard deviations are compared; and whether rows are all in which the column is observed, not only complete ones.
+    standard deviations are compared; whether rows are all in which the column is observed, not only complete ones; and
+    whether the label is shown only if its shares differ.
     """
 
     name: str
@@ -243,6 +246,7 @@ class _Compared(NamedTuple):
     cells: Cells | None = None
     spreads: bool = False
     own: bool = False
+    rare: bool = False
 
     @property
     def unadjusted(self) -> tuple[float, float] | None:
@@ -284,7 +288,8 @@ def _compared(name: str, samples: Mapping[str, np.ndarray], pairs: Sequence[_Pai
         return _Compared(name, label, pair.names, first, second, cells=pair.cells)
 
     if family in ("label", "boolean"):
-        return [of(pair, label) for label in _labels(parts) for pair in pairs]
+        labels, shown = _labels(parts)
+        return [of(pair, label)._replace(rare=at >= shown) for at, label in enumerate(labels) for pair in pairs]
     if family == "number" and np.isin(both, (0, 1)).all():  # their means are shares
         return [of(pair, 1.0) for pair in pairs]
     means = [of(pair) for pair in pairs]
@@ -317,21 +322,23 @@ def _most_have(parts: Sequence[np.ndarray]) -> float | None:
     return float(middle) if several else None
 
 
-def _labels(parts: Sequence[np.ndarray]) -> list[Any]:
-    """The labels to compare. Of two labels it is the one that means yes, or else the rarer one. Of more they are the
-    most frequent ones in all samples, and those that a sample lacks.
+def _labels(parts: Sequence[np.ndarray]) -> tuple[list[Any], int]:
+    """The labels to compare, and how many of these have a row in any case: of two labels the one that means yes, or
+    else the rarer one; of more the most frequent ones in all samples, and those that a sample lacks.
     """
     labels, codes = np.unique(np.concatenate(parts), return_inverse=True)
     if len(labels) == 2:
         said = [label for label in labels if says_yes(label)]
-        return said if len(said) == 1 else [labels[int(2 * codes.sum() <= len(codes))]]
+        return (said if len(said) == 1 else [labels[int(2 * codes.sum() <= len(codes))]]), 1
     if 2 * len(labels) > len(codes) or (len(labels) >= MANY and holds_dates(labels)):  # texts, names of rows, dates
-        return []
+        return [], 0
     ends = np.cumsum([len(part) for part in parts])[:-1]
     counts = np.stack([np.bincount(part, minlength=len(labels)) for part in np.split(codes, ends)])
     order = np.argsort(-counts.sum(axis=0), kind="stable")
     alone = [at for at in order if not counts[:, at].all()]
-    return [labels[at] for at in dict.fromkeys([*order[:MOST_LABELS], *alone[:MOST_LABELS]])]
+    shown = list(dict.fromkeys([*order[:MOST_LABELS], *alone[:MOST_LABELS]]))
+    rest = [at for at in order if at not in shown][: MOST_COMPARED - len(shown)]
+    return [labels[at] for at in [*shown, *rest]], len(shown)
 
 
 def _of_means(compared: _Compared, level: float, own: float, alone: bool) -> tuple[ColumnDifference, float]:
