@@ -80,12 +80,13 @@ def test_pvalues_are_those_of_the_monitor(folder):
     assert json.loads(found.stdout)["batches"][0]["pvalue"] == pytest.approx(monitor.pvalues[0])
 
 
-def test_a_file_with_one_row_is_skipped_and_errors_name_the_file(folder, tmp_path):
+def test_a_file_with_fewer_than_two_rows_is_not_judged_and_errors_name_the_file(folder, tmp_path):
     pd.read_csv(folder / "days" / "day0.csv").head(1).to_csv(tmp_path / "one.csv", index=False)
     (tmp_path / "none.csv").write_text("weight,site,when\n")
     found = run(folder / "reference.csv", tmp_path / "one.csv", tmp_path / "none.csv", folder / "days" / "day0.csv")
-    assert found.exit_code == 0
-    assert "one.csv and 1 more: fewer than 2 rows, so it is skipped." in found.stdout
+    assert found.exit_code == 2  # it was 0: an empty file, of an export that failed, was only noted
+    assert "Not judged: one.csv, none.csv, see below." in found.stdout
+    assert "one.csv: the file has 1 row; expected at least 2." in found.stdout
     assert "in 1 batch." in found.stdout
     pd.DataFrame({"weight": ["heavy", "light"], "site": ["north"] * 2, "when": ["2026-01-01"] * 2}).to_csv(
         tmp_path / "words.csv", index=False

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from meanmap.cli.drift_state import Kept
+from meanmap.stats.samples.drift_words import changed_in
 
 if TYPE_CHECKING:
     from meanmap.core.tables.table import Table
@@ -92,6 +93,14 @@ class Watched:
         if monitor.record is None:
             return []
         return [(drift.span(self.names), rows) for drift, rows in monitor.record.compared(True, self.known)]
+
+    def lasts(self, monitor: Any) -> str:
+        """Whether a drift lasts, since which of the batches, and what changed, as a sentence; else nothing."""
+        if not monitor.lasting:
+            return ""
+        at = monitor.lasting.since
+        since = f"{self.names[at - 1]} (batch {at} of {len(self.names)})"
+        return f" {monitor.lasting.sentence(since, changed_in(monitor))}"
 
     def each_alarm(self, monitor: Any) -> list[tuple[str, str]]:
         """The batches of each alarm of this run, and what changed in them, if not all tables are kept."""

@@ -85,9 +85,6 @@ def drift(
             with _named(name):
                 batch, added = _rows(reading, path, chosen, known)
                 _of_files(reading, watched, path, told)
-                if batch is None:
-                    watched.note("fewer than 2 rows, so it is skipped.", name)
-                    continue
                 after = monitor.step(batch)
         except (
             InputError,
@@ -108,8 +105,6 @@ def drift(
             watched.note(note, name)
     if unread and not watched.batches:
         raise next(iter(unread.values()))
-    if not watched.batches:
-        raise refused("no batch has 2 rows or more; expected one file per batch")
     if state is not None:
         settled = [path for path in paths if path not in unread]
         Kept(monitor, watched.batches, asked).write(state, reference, before, settled)
@@ -165,15 +160,14 @@ def _of_files(reading: "Reading", watched: Watched, path: str, told: int) -> Non
 
 def _rows(
     reading: "Reading", path: str, columns: list[str], known: Collection[str]
-) -> tuple[dict[str, Any] | None, tuple[str, ...]]:
-    """The rows of a batch, or None if there are fewer than two, and a note on columns that are not among the known."""
+) -> tuple[dict[str, Any], tuple[str, ...]]:
+    """The rows of a batch, at least two, and a note on columns that are not among the known."""
     from meanmap.stats.samples.drift_notes import added_columns
 
-    try:
-        batch = reading.with_gaps(path, columns)
-    except EmptyError:
-        return None, ()
-    return (batch if len(next(iter(batch.values()))) > 1 else None), added_columns(reading.header, known)
+    batch = reading.with_gaps(path, columns)
+    if len(next(iter(batch.values()))) < 2:
+        raise EmptyError("the file has 1 row; expected at least 2.")
+    return batch, added_columns(reading.header, known)
 
 
 def _files(batches: Sequence[str]) -> list[str]:
@@ -226,16 +220,14 @@ def _answer(question: str, monitor: Any, watched: Watched) -> str:
 def _judged(question: str, monitor: Any, watched: Watched) -> str:
     named = [each["batch"] for each in watched.new if each["alarm"]]
     evident = [each for each in watched.new if not each["alarm"] and len(watched.new) * _pvalue(each) <= LEVEL]
-    lasts = ""
-    if monitor.lasting:
-        since = watched.batches[monitor.lasting.since - 1]["batch"]
-        lasts = f" {monitor.lasting.sentence(since)}"
+    lasts = watched.lasts(monitor)
     if not watched.new:
         return f"{question} There is no new batch after {watched.batches[-1]['batch']}.{lasts}"
     if named:
         found = in_few_words([f"{each['batch']} (p = {_pvalue(each):.2g})" for each in evident], 5)
+        ended = " The drift has ended." * (monitor.strata is None)
         besides = f" Small p-values, but no alarm, at {found}." if evident else ""
-        return f"{question} No: alarm at {in_few_words(named, 5)}.{besides}"
+        return f"{question} No: alarm at {in_few_words(named, 5)}.{besides}{lasts or ended}"
     seen = f"{len(watched.new)} batch{'es' * (len(watched.new) != 1)}"
     if monitor.lasting:
         return f"{question} No alarm in {seen}.{lasts}"

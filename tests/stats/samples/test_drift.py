@@ -11,7 +11,7 @@ import meanmap as mm
 from meanmap.core.errors import ColumnError, InputError, KindError, ParameterError
 from meanmap.stats import DriftMonitor
 from meanmap.stats.permutations import CentredGram, permuted_mmd
-from meanmap.stats.samples import drift, drift_pool
+from meanmap.stats.samples import drift_pool, drift_start
 from meanmap.stats.samples.drift_strata import Strata
 from meanmap.stats.samples.run_length import limit_for, mean_run_length
 from meanmap.stats.samples.subsets import among_subsets
@@ -231,7 +231,7 @@ def test_drift_is_seen_and_monitoring_goes_on(tmp_path):
 
 def test_a_long_reference_is_not_held_whole(monkeypatch):
     """Features of 100,000 rows took 2.3 GiB."""
-    monkeypatch.setattr(drift, "MOST_KEPT", 50)
+    monkeypatch.setattr(drift_start, "MOST_KEPT", 50)
     monkeypatch.setattr(drift_pool, "GROWS_TO", 60)
     x = np.random.default_rng(0).normal(size=(300, 2))
     monitor = DriftMonitor.of(x, KERNEL, n_permutations=99, rng=0)

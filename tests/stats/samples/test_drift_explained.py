@@ -8,7 +8,7 @@ import pytest
 
 import meanmap as mm
 from meanmap.core.errors import EmptyError, NonFiniteError
-from meanmap.stats.samples import drift, drift_columns, drift_copies, drift_pool
+from meanmap.stats.samples import drift_columns, drift_copies, drift_pool, drift_start
 
 UNITS = pytest.approx
 
@@ -115,7 +115,7 @@ def test_arrays_have_columns_by_number_and_bags_have_none():
 @pytest.mark.parametrize("within", [None, "kind"])
 def test_long_batches_are_compared_by_rows_drawn_at_random_and_explained_by_all(monkeypatch, within):
     # A batch of 10^5 rows ended in "these samples were too large to be kept".
-    monkeypatch.setattr(drift, "MOST_KEPT", 1000)
+    monkeypatch.setattr(drift_start, "MOST_KEPT", 1000)
     monkeypatch.setattr(drift_pool, "GROWS_TO", 1000)
     monkeypatch.setattr(drift_columns, "MOST_TESTED", 500)
     draw = np.random.default_rng(5)

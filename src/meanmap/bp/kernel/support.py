@@ -13,6 +13,7 @@ from meanmap.bp.engine.propagate import Propagation, floor_note
 from meanmap.bp.evidence.kernel_evidence import Evidence
 from meanmap.bp.kernel.belief_weights import MessageWeights
 from meanmap.core.held import holds_floats
+from meanmap.core.language import in_percent
 from meanmap.core.points import count, in_columns, rows, slices
 from meanmap.core.report import Report
 from meanmap.core.types import Points
@@ -249,7 +250,7 @@ def learning_notes(graph: Graph, samples: Samples, likelihoods: Sequence[Likelih
     for name, (left, rank) in worst.items():
         if left > MOST_LEFT_OUT:
             notes.append(
-                f"{100 * left:.2g} % of the kernel of {name!r} is left out at rank {rank}: pass a larger rank= to "
+                f"{in_percent(left)} of the kernel of {name!r} is left out at rank {rank}: pass a larger rank= to "
                 "mm.KernelGraph for more."
             )
     return notes

@@ -8,57 +8,40 @@ import jax
 import numpy as np
 
 from meanmap.core.arrays import check_rows
-from meanmap.core.containers import refuse_unread
 from meanmap.core.door import Door
 from meanmap.core.errors import ParameterError
 from meanmap.core.pieces.sources import comes_in_pieces
-from meanmap.core.points import count, on_host, rows
-from meanmap.core.rng import Rng
+from meanmap.core.points import count, on_host
 from meanmap.core.synonyms import own_words
-from meanmap.core.tables.apart import watched, without
-from meanmap.core.tables.marks import policy_and_marks
+from meanmap.core.tables.apart import without
 from meanmap.core.tables.missing import settle
-from meanmap.core.tables.order import alike_in_order
-from meanmap.core.tables.picked import names_of
 from meanmap.core.tables.schema import Schema, admitted
-from meanmap.core.tables.table import Table
-from meanmap.core.types import Axes, Data, KernelLike, Points, Seed
+from meanmap.core.types import Axes, Data, KernelLike, Seed
 from meanmap.features.base import Concatenated, transformed
 from meanmap.features.states.passes import SampleState, one_pass
 from meanmap.features.states.reading import left_out_of
-from meanmap.learning.default import is_default
 from meanmap.plots.facts import Page
 from meanmap.plots.paged import Paged
-from meanmap.stats.permutations import CentredFeatures
 from meanmap.stats.samples.drift_apart import Unused, with_gaps
 from meanmap.stats.samples.drift_far import SHARE_OF_FAR, FarCells
 from meanmap.stats.samples.drift_gaps import Gaps
-from meanmap.stats.samples.drift_lasting import Lasting, after_alarm
+from meanmap.stats.samples.drift_lasting import Lasting
 from meanmap.stats.samples.drift_lost import SHARE_OF_LOST, LostLabels
-from meanmap.stats.samples.drift_notes import HARM, notes_on, without_added
+from meanmap.stats.samples.drift_notes import notes_on, without_added
 from meanmap.stats.samples.drift_page import facts_of, in_words, monitor_page
+from meanmap.stats.samples.drift_persistent import Persistent
 from meanmap.stats.samples.drift_picture import draw
 from meanmap.stats.samples.drift_pool import at_most, ranked
 from meanmap.stats.samples.drift_record import Record
 from meanmap.stats.samples.drift_saved import bare, with_features
+from meanmap.stats.samples.drift_start import MOST_KEPT, first_state
+from meanmap.stats.samples.drift_step import after_pvalue, judged_by_column, observed_in, with_batch
 from meanmap.stats.samples.drift_strata import Strata
-from meanmap.stats.samples.feature_statistics import landmark_features
 from meanmap.stats.samples.margin import Margin, batch_state, few_rows, not_by_column
-from meanmap.stats.samples.run_length import accumulated, check_run_length, limit_for, wealth
-from meanmap.stats.samples.samples import columns_of, read_reference, read_samples
+from meanmap.stats.samples.run_length import wealth
 from meanmap.stats.samples.strangers import KnownLabels
-from meanmap.stats.samples.subsets import blocks_of
-from meanmap.stats.settings import LEAST_PVALUE, check_draws
 
 __all__ = ["DriftMonitor"]
-
-# This part of the reference is used only to choose kernels and landmarks. Compared points must not be used for this
-# choice, or new points would differ from old ones without any drift.
-SHARE, LEAST, MOST = 0.25, 10, 500
-# At most this many other points are kept for comparison, since features take ten kilobytes per point.
-MOST_KEPT = 20_000
-# Landmarks of one kernel, and of each of several: 64 of each detected less of a drift in correlation, in half the time.
-LANDMARKS = 512, 256
 
 
 @dataclass(frozen=True, eq=False)
@@ -80,7 +63,8 @@ class DriftMonitor(Paged):
         The evidence of drift accumulated since the last alarm; an alarm is raised when it exceeds `limit`, or when the
         p-value of one batch is at most `pvalue_limit`.
     limit : float
-        Chosen so that without drift the evidence raises half of the false alarms that `run_length` allows.
+        Chosen so that without drift the evidence raises half of the false alarms that `run_length` allows, or a quarter
+        where `persistent` may raise another quarter.
     alarms : tuple of int
         The batches, counted from 1, at which there was an alarm.
     seed : int
@@ -111,6 +95,9 @@ class DriftMonitor(Paged):
         The number of rows since each label of the reference was last seen; None with strata or a margin.
     far : FarCells or None
         The latest batches that hold cells far outside the range of the reference; None with strata or a margin.
+    persistent : Persistent or None
+        Small changes of single columns that last: `persistent.evidence` of all batches, with the same limit. None with
+        a kernel of your own, strata or a margin.
     widths : dict
         The columns that are also compared one by one, with the number of coordinates of each.
     apart, unused : tuples
@@ -137,12 +124,20 @@ class DriftMonitor(Paged):
     cell is noted): a five-hundredth is left to these, for tails no heavier than those of Cauchy's distribution.
 
     P-values of single batches may raise half of the false alarms, and evidence, which accumulates under lasting drift,
-    the other half (Lucas 1982). Evidence is the cumulative sum S_t = max(0, S_{t−1} + z_t − ½) of Page (1954), for z_t
-    = Φ⁻¹(1 − p_t), and restarts from zero at an alarm. Without drift the z_t are independent and stochastically at most
-    standard normal for any data, so the mean run length has a known bound. It is the solution of an integral equation
-    (Brook & Evans 1972), found by Gauss–Legendre quadrature. S is a monotone Markov chain that starts from its smallest
-    state. Hence the expected remainder of a run is never longer than a new run, and at most T / run_length runs are
-    expected to end in T batches (Barlow & Proschan 1975). Restarts after other alarms do not add to them.
+    a quarter (Lucas 1982; half where single columns are not watched). Evidence is the cumulative sum S_t = max(0,
+    S_{t−1} + z_t − ½) of Page (1954), for z_t = Φ⁻¹(1 − p_t), and restarts from zero at an alarm. Without drift the z_t
+    are independent and stochastically at most standard normal for any data, so the mean run length has a known bound.
+    It is the solution of an integral equation (Brook & Evans 1972), found by Gauss–Legendre quadrature. S is a monotone
+    Markov chain that starts from its smallest state. Hence the expected remainder of a run is never longer than a new
+    run, and at most T / run_length runs are expected to end in T batches (Barlow & Proschan 1975). Restarts after other
+    alarms do not add to them.
+
+    The last quarter is left to single columns. The mean and the spread of normal scores, the share of each label and of
+    missing values in each batch are compared with those of all rows before it, each column in all rows that have it.
+    Given the counts of both together in cells of the column, these are exactly standard normal and independent. Their
+    likelihood ratios for a change that began with any of the latest 100 batches, averaged over moments and summed over
+    beginnings, exceed 4 · `run_length` at most once in so many batches (see `persistent`). All rows before, not only
+    those of the pool, are counted, so the sampling error of a small reference raises no alarms.
 
     After an alarm the latest three of the batches that follow are also compared together with the pool before it, in
     their values and in what is missing. While their p-value is at most .05 the drift lasts, which is reported; it has
@@ -161,8 +156,9 @@ class DriftMonitor(Paged):
 
     If a batch lacks nearly all values of a column, this column is set to one constant in batch and pool. Batches that
     lack the same columns form a stream with its own pool and evidence, so alarms of all streams together are as rare as
-    promised. But pools share rows at first, so p-values of different streams, and an `evalue` of them, are not quite
-    independent. Values that the reference lacks must be missing at random: the pool has only complete rows.
+    promised. Counts in single columns and `persistent` use all rows that have the column. But pools share rows at
+    first, so p-values of different streams, and an `evalue` of them, are not quite independent. Values that the
+    reference lacks must be missing at random: the pool has only complete rows.
 
     With a margin the mean embedding of a batch is compared with that of the reference, which stays fixed, and the
     p-value is that of a distance at the margin (see `closeness_test`), widened by the sampling error of the
@@ -213,6 +209,7 @@ class DriftMonitor(Paged):
     lasting: Lasting | None = None
     labels: LostLabels | None = None
     far: FarCells | None = None
+    persistent: Persistent | None = None
 
     def to_save(self) -> "DriftMonitor":
         """The monitor without arrays that are recomputed from its points and landmarks."""
@@ -266,57 +263,9 @@ class DriftMonitor(Paged):
         rng : None, int, numpy.random.Generator or JAX key
             Chooses landmarks, subsets and pools.
         """
-        check_draws(n_permutations)
-        check_run_length(run_length)
-        random = Rng.of(rng)
-        if random.seed is None:
-            raise ParameterError("a monitor needs a concrete seed: create it outside jit.")
-        asked = names_of(within), kinds or ()
-        reference, left_out = watched(reference, *asked) if is_default(kernel) else (reference, {})
-        gaps = None
-        if within is None and margin is None and policy_and_marks(missing)[0] == "drop":
-            refuse_unread(reference, "reference")
-            gaps = Gaps.of(reference, missing, MOST_KEPT, np.random.default_rng([random.seed, 0]))
-        (reference,), told = admitted((reference,), ("reference",), missing)
-        standing = alike_in_order((reference,), ("the reference",), HARM)
-        strata = None
-        if within is not None:
-            if margin is not None:
-                raise ParameterError("a margin applies to all rows together: pass only one of within= and margin=.")
-            reference, strata = Strata.of(reference, within)
-        data, schema = read_reference(reference, kinds, kernel)
-        n = count(data)
-        check_rows(n, "reference", 4 * LEAST)
-        order = random.generator.permutation(n)
-        size = int(np.clip(SHARE * n, LEAST, MOST))
-        with Door() as door:
-            first = rows(data, np.sort(order[:size]))
-            chosen = read_samples((first,), ("reference",), kernel, random.generator, door, scale, must_vary=False)
-            number = LANDMARKS[len(chosen.kernels) > 1]
-            known = KnownLabels.of(chosen.pooled)
-            landmarks, number = known.landmarks(chosen.pooled, number, random.generator)
-            features = landmark_features(chosen.kernels, landmarks, number, random.generator, door, np.float64)
-            own = blocks_of(features, transformed(features, chosen.pooled))
-            places = np.sort(order[size : size + MOST_KEPT])
-            kept = jax.tree.map(on_host, known(features.read(rows(data, places), "reference", door)))
-            pool = transformed(features, kept)
-            allowed, heavy = (None, ()) if margin is None else Margin.of(margin, features, kept, pool, chosen, data)
-            pool = pool if allowed is None else pool[:0]
-        squares = tuple(CentredFeatures(block).norm ** 2 for block in own)
-        each = columns_of(chosen) if chosen.by_columns else ()
-        columns = schema.names if schema and isinstance(data, Table) else ()
-        whole = bool(columns) and not (strata or allowed)
-        return cls(
-            features, pool, squares, columns, float(run_length), int(n_permutations), random.seed,
-            limit_for(float(run_length) * (4 if gaps else 2)), np.zeros(0), np.zeros(0), schema=schema, missing=missing,
-            notes=(*left_out.values(), *told, *standing, *chosen.doubts, *heavy), standing=standing,
-            left_out=left_out, margin=allowed, strata=strata and strata.rows(places), known=known, gaps=gaps,
-            points=None if allowed else kept,
-            record=None if strata else Record.of(data, gaps, MOST_KEPT, random.seed),
-            widths={name: chosen.widths.get(name, 1) for name in each},
-            labels=LostLabels.of(data, float(run_length)) if whole else None,
-            far=FarCells.of(data, schema, float(run_length)) if whole and schema else None,
-        )  # fmt: skip
+        given = {"run_length": run_length, "within": within, "margin": margin, "n_permutations": n_permutations}
+        state = first_state(reference, kernel, scale=scale, missing=missing, kinds=kinds, rng=rng, **given)
+        return cls(**state, pvalues=np.zeros(0), evidence=np.zeros(0))
 
     @own_words
     def state(self, batch: Data) -> SampleState:
@@ -345,11 +294,14 @@ class DriftMonitor(Paged):
         if self.points is not None and not len(self.pool):  # loaded from a file
             return with_features(self).step(batch)
         batch, added = without_added(without(batch, self.left_out, "batch"), self.names, self.strata)
-        monitor, found, before = self, None, None
+        monitor, found, before, came = self, None, None, batch
         if self.gaps is not None:
             monitor, batch, found, before, added = with_gaps(self, self.gaps, batch, added)
             if batch is None:
-                return self._joined(monitor, monitor._after(1.0, added, None, found), None, found, {})
+                own = observed_in(self, came, None)
+                monitor, pvalue = judged_by_column(monitor, 1.0, own, found)
+                after = after_pvalue(monitor, pvalue, added, None, own, found)
+                return with_batch(self, monitor, after, None, found, {})
         with Door() as door:
             data, codes, notes = self._read(batch)
             points = jax.tree.map(on_host, self.known(self.features.read(data, "batch", door)))
@@ -357,68 +309,25 @@ class DriftMonitor(Paged):
             if self.margin is None:
                 points, codes = at_most(MOST_KEPT, points, codes, [self.seed, len(self.pvalues), 3])
             new = transformed(self.features, points)
+        own = observed_in(self, came, data)
         if self.margin is None:
             generator = np.random.default_rng([self.seed, len(self.pvalues)])
             pvalue, pool = ranked(monitor, points, new, codes, generator)
+            monitor, pvalue = judged_by_column(monitor, pvalue, own, found)
         else:
             pool = {"points": None}
             pvalue, notes = self.margin.judged(new.mean(axis=0), len(new), data, notes)
-        after = monitor._after(pvalue, (*notes, *added), data, found, before)
+        after = after_pvalue(monitor, pvalue, (*notes, *added), data, own, found, before)
         if self.margin is None:
-            return self._joined(monitor, after, points, found, pool)
+            return with_batch(self, monitor, after, points, found, pool)
         return after if after.alarm else replace(after, **pool)
-
-    def _joined(
-        self, compared: "DriftMonitor", after: "DriftMonitor", points: Points | None, found: Any, pool: dict[str, Any]
-    ) -> "DriftMonitor":
-        """The monitor after a batch that was `compared` with a pool and joins it, unless there is drift."""
-        lasting, joins = after_alarm(replace(compared, gaps=self.gaps), after, points, found)
-        if joins:
-            return replace(after, lasting=lasting, **pool)
-        gaps = after.gaps if self.gaps is None or after.gaps is None else replace(after.gaps, pool=self.gaps.pool)
-        return replace(after, lasting=lasting, gaps=gaps)
 
     def _after_state(self, state: SampleState) -> "DriftMonitor":
         if self.margin is None or state.sums.grid != self.margin.grid:
             raise ParameterError("the state belongs to another monitor: create it by monitor.state(rows) of this one.")
         check_rows(state.n, "batch", 2)
         told = (*left_out_of("batch", state), *few_rows(state.n), *not_by_column(self.margin))
-        return self._after(self.margin.pvalue(state.sums.mean, state.n), told)
-
-    def _after(
-        self,
-        pvalue: float,
-        notes: tuple[str, ...],
-        data: Any = None,
-        found: Any = None,
-        before: np.ndarray | None = None,
-    ) -> "DriftMonitor":
-        """The monitor after one more p-value, from the evidence `before` if that is not the latest."""
-        pvalue = max(pvalue, LEAST_PVALUE)
-        evidence = accumulated(self.evidence if before is None else before, pvalue, self.alarm and before is None)
-        alarm = self.exceeded(evidence, pvalue)
-        if self.gaps is not None:
-            lost = self.exceeded(self.gaps.evidence[-1], self.gaps.pvalues[-1])
-            alarm, notes = alarm or lost, (*notes, *self.gaps.notes(lost))
-        labels, far, gone = self.labels, self.far, ()
-        if labels is not None and data is not None:
-            labels, gone = labels.step(data, self.apart)
-        if far is not None and data is not None:
-            far, slips = far.step(data, self.apart)
-            gone = (*gone, *slips)
-        after = replace(
-            self,
-            pvalues=np.append(self.pvalues, pvalue),
-            evidence=np.append(self.evidence, evidence),
-            alarms=(*self.alarms, len(self.pvalues) + 1) if alarm or gone else self.alarms,
-            notes=(*notes, *gone),
-            labels=labels,
-            far=far,
-        )
-        if self.record is None:
-            return after
-        record = self.record.step(data, found or {}, after)
-        return replace(after, record=record, notes=(*after.notes, *record.note_on_copy()))
+        return after_pvalue(self, self.margin.pvalue(state.sums.mean, state.n), told)
 
     def _read(self, batch: Data) -> tuple[Any, np.ndarray, tuple[str, ...]]:
         """A batch with the columns of the reference, its strata, and notes."""

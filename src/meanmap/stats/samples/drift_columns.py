@@ -13,8 +13,10 @@ from meanmap.core.tables.table import Table
 from meanmap.core.values import Value, label_text
 from meanmap.stats.samples.attribution import Attributed
 from meanmap.stats.samples.by_column import ColumnDifference
-from meanmap.stats.samples.comparing import differences
+from meanmap.stats.samples.comparing import differences_of_all
+from meanmap.stats.samples.drift_cells import pvalue_of
 from meanmap.stats.samples.drift_gaps import Gaps
+from meanmap.stats.samples.own_rows import OwnRows
 from meanmap.stats.samples.relations import changed_relations
 from meanmap.stats.samples.two_sample import two_sample_test
 from meanmap.stats.settings import LEAST_POINTS
@@ -34,10 +36,13 @@ FEWEST_DRAWS, MOST_TESTED = 19, 8192
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Rows(Value):
-    """Rows of a table without missing values, and which values of all rows are missing, if this is watched."""
+    """Rows of a table without missing values; which values of all rows are missing, if this is watched; and the values
+    of columns that more rows have than are complete.
+    """
 
     columns: dict[str, np.ndarray] = field(default_factory=dict)
     gaps: dict[str, np.ndarray] = field(default_factory=dict)
+    own: dict[str, np.ndarray] = field(default_factory=dict)
 
     def __len__(self) -> int:
         return len(next(iter(self.columns.values()), ()))
@@ -52,16 +57,24 @@ class Rows(Value):
             chosen = np.sort(generator.choice(n, most, replace=False))
             return {name: part[chosen] for name, part in parts.items()}
 
-        return Rows(drawn(self.columns), drawn(self.gaps))
+        own = {name: column for each, part in self.own.items() for name, column in drawn({each: part}).items()}
+        return Rows(drawn(self.columns), drawn(self.gaps), own)
+
+    @property
+    def observed(self) -> dict[str, np.ndarray]:
+        """The values of each column in all rows that have it."""
+        return {name: self.own.get(name, column) for name, column in self.columns.items()}
 
     @classmethod
     def joined(cls, parts: Sequence["Rows"]) -> "Rows":
         """The rows of several batches, one after another, in the columns that all of them have."""
-        full = [part.columns for part in parts if len(part)]
-        shared = [name for name in full[0] if all(name in part for part in full)] if full else []
-        columns = {name: np.concatenate([part[name] for part in full]) for name in shared}
+        full = [part for part in parts if len(part)]
+        shared = [name for name in full[0].columns if all(name in part.columns for part in full)] if full else []
+        columns = {name: np.concatenate([part.columns[name] for part in full]) for name in shared}
         gaps = {name: np.concatenate([part.gaps[name] for part in parts]) for name in parts[0].gaps}
-        return cls(columns, gaps)
+        wider = [name for name in shared if any(name in part.own for part in full)]
+        own = {name: np.concatenate([part.observed[name] for part in full]) for name in wider}
+        return cls(columns, gaps, own)
 
 
 def moved_columns(before: Rows, here: Rows, seed: int) -> list[dict[str, Any]]:
@@ -69,7 +82,8 @@ def moved_columns(before: Rows, here: Rows, seed: int) -> list[dict[str, Any]]:
     three as texts.
     """
     found = _missing(before, here)
-    before = Rows({name: column for name, column in before.columns.items() if name in here.columns or not len(here)})
+    kept = {name: column for name, column in before.columns.items() if name in here.columns or not len(here)}
+    before = Rows(kept, own=before.own)
     pairs = [(column, here.columns[name]) for name, column in before.columns.items()] if len(here) > 1 else []
     if all((one[:1] == part).all() for one, other in pairs for part in (one, other)):  # all columns are constant
         return found
@@ -81,8 +95,15 @@ def moved_columns(before: Rows, here: Rows, seed: int) -> list[dict[str, Any]]:
         with columns_named(list(before.columns)):
             tested = two_sample_test(*some, n_permutations=FEWEST_DRAWS, rng=seed)
             pvalues = tested.attributed(seed)
-    compared = differences(reference, rows)
+    all_of = {"x": before.observed, "y": {name: here.observed[name] for name in before.columns}}
+    wider = [name for name in before.columns if name in before.own or name in here.own]
+    compared = differences_of_all({"x": reference, "y": rows}, own=OwnRows(all_of) if wider else None)
     own = {name: min(2 * pvalue, 1.0) for name, pvalue in pvalues.own.items()} if pvalues.dependence else pvalues.own
+    if wider:
+        own = {name: min(2 * pvalue, 1.0) for name, pvalue in own.items()}
+    for name in wider:
+        pvalue = 2 * len(before.columns) * pvalue_of(*(each[name] for each in all_of.values()), seed, name)
+        own[name] = min(own.get(name, 1.0), pvalue)
     relations = _relations(before, here, pvalues)
     found += relations
     related = {name for row in relations for name in row["column"]}
@@ -97,11 +118,11 @@ def moved_columns(before: Rows, here: Rows, seed: int) -> list[dict[str, Any]]:
             "batches": said["second"],
         }
         row |= {"difference": {end: said[end] for end in ("estimate", "low", "high")}}
-        row |= {"pvalue": own.get(each.column), "clear": each.clear}
-        found.append({**row, "cells": cells, "of": _kind(each), "label": each.label})
+        row |= {"pvalue": own.get(each.column), "clear": each.clear, "label": each.label}
+        found.append({**row, "cells": cells, "of": _kind(each)})
         if each.medians is None or each.without is not None or own.get(each.column, 1.0) > LEVEL:
             continue
-        pair = tuple(np.asarray(part.columns[each.column], float) for part in (reference, rows))
+        pair = tuple(np.asarray(part[each.column], float) for part in all_of.values())
         other: dict[str, Any] = {"difference": None, "of": ""}
         if _spreads_differ(*pair) or not each.clear:
             for what, ends in (("sd", (_sd(pair[0]), _sd(pair[1]))), ("median", each.medians)):
@@ -116,10 +137,7 @@ def moved_columns(before: Rows, here: Rows, seed: int) -> list[dict[str, Any]]:
             other |= {"what": f"share of {each.column} = {value:g}", "reference": shares[0], "batches": shares[1]}
             other |= {"clear": True}
             found.append({**row, **other, "cells": [*(f"{100 * share:.3g} %" for share in shares), ""]})
-    sizes = {
-        name: _distance(np.asarray(column), np.asarray(rows.columns[name]))
-        for name, column in reference.columns.items()
-    }
+    sizes = {name: _distance(np.asarray(column), np.asarray(all_of["y"][name])) for name, column in all_of["x"].items()}
     # A clear change of a spread precedes the mean, if that does not clearly differ.
     order = {True: 0, False: 1, None: 2}
     return sorted(
@@ -162,7 +180,7 @@ def _missing(before: Rows, here: Rows) -> list[dict[str, Any]]:
         row = {"column": name, "what": f"missing {name}", "reference": first, "batches": second}
         row |= {"difference": {"estimate": second - first, "low": None, "high": None}}
         # Fewer are not drift.
-        row |= {"pvalue": pvalue if second > first else None, "clear": pvalue <= LEVEL, "of": "missing"}
+        row |= {"pvalue": pvalue if second > first else None, "clear": pvalue <= LEVEL, "of": "missing", "label": None}
         cells = [f"{100 * first:.3g} %", f"{100 * second:.3g} %", f"{100 * (second - first):.3g} points"]
         found.append({**row, "cells": cells})
     return found
@@ -170,7 +188,7 @@ def _missing(before: Rows, here: Rows) -> list[dict[str, Any]]:
 
 def typical(rows: Rows) -> dict[str, Any]:
     """The summary of a batch that is kept: means and shares of its columns, and shares of missing values."""
-    means = {name: _typical(column) for name, column in rows.columns.items()} if len(rows) else {}
+    means = {name: _typical(column) for name, column in rows.observed.items()} if len(rows) else {}
     return {"typical": means, "missing": {name: float(gaps.mean()) for name, gaps in rows.gaps.items()}}
 
 

@@ -1,9 +1,11 @@
 """A drift that lasts after its alarm: batches are compared with the pools as they were, and none joins them."""
 
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from scipy.special import ndtr
 
 from meanmap.core.points import count, joined
 from meanmap.core.types import Points
@@ -27,13 +29,14 @@ SEEN, ENDED, DRAWS = 0.05, 0.2, 199
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Latest(Value):
-    """One of the latest batches: its complete rows, which values of all its rows are missing if that is watched, and
-    the columns that were left out.
+    """One of the latest batches: its complete rows, which values of all its rows are missing if that is watched, the
+    columns that were left out, and the weighted score of each moment of a column with its variance.
     """
 
     points: Any
     missing: dict[str, np.ndarray] | None
     apart: tuple[str, ...]
+    moments: dict[tuple[str, str, str | None], tuple[float, float]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -55,6 +58,8 @@ class Lasting(Value):
         What lasts for certain: lost labels that have not come back, and cells far outside in batch after batch.
     missing : str
         The columns with more missing values, if the p-value is theirs.
+    moments : dict
+        The moments of columns that raised alarms since, and whether they grew.
     """
 
     since: int
@@ -63,13 +68,21 @@ class Lasting(Value):
     count: int = 0
     certain: tuple[str, ...] = ()
     missing: str = ""
+    moments: dict[tuple[str, str, str | None], bool] = field(default_factory=dict)
 
-    def step(self, before: "DriftMonitor", points: Points | None, missing: dict[str, np.ndarray] | None) -> "Lasting":
+    def step(
+        self,
+        before: "DriftMonitor",
+        after: "DriftMonitor",
+        points: Points | None,
+        missing: dict[str, np.ndarray] | None,
+    ) -> "Lasting":
         """The drift after one more batch, compared with the pools before it."""
         seed = [before.seed, len(before.pvalues), 5]
         if points is not None:
             points, _ = at_most(MOST_ROWS, points, np.zeros(0, int), seed)
-        latest = (*self.latest, Latest(points, missing, before.apart))[-BATCHES:]
+        scores = {} if after.persistent is None else after.persistent.latest
+        latest = (*self.latest, Latest(points, missing, before.apart, scores))[-BATCHES:]
         found, said = [], ""
         if points is not None:
             alike = [each.points for each in latest if each.points is not None and each.apart == before.apart]
@@ -78,6 +91,8 @@ class Lasting(Value):
             lost, said = before.gaps.compared([each.missing for each in latest if each.missing is not None])
             said = said if lost <= min(found, default=1.0) else ""
             found.append(lost)
+        if self.moments:
+            found.append(_of_moments(self.moments, latest))
         pvalue = min(len(found) * min(found), 1.0)
         return replace(self, latest=latest, pvalue=pvalue, count=self.count + 1, missing=said)
 
@@ -102,9 +117,9 @@ class Lasting(Value):
             return f"{drift} may have ended ({compared}; it has if that exceeds {ENDED} for {BATCHES})"
         return f"{drift} lasts" + f": {self.missing}" * bool(self.missing) + f" ({compared})" * bool(number)
 
-    def sentence(self, since: str = "") -> str:
-        """What lasts since a batch, as a sentence."""
-        said = self.said(since)
+    def sentence(self, since: str = "", changed: str = "") -> str:
+        """What lasts since a batch, as a sentence, with what changed."""
+        said = f"{self.said(since)}{changed and f': {changed}'}"
         return f"{said[:1].upper()}{said[1:]}."
 
     def note(self) -> str:
@@ -123,6 +138,16 @@ def _of_values(monitor: "DriftMonitor", together: Points, generator: np.random.G
     return with_counts(pvalue, monitor.points, together)
 
 
+def _of_moments(moments: Mapping[tuple[str, str, str | None], bool], latest: Sequence[Latest]) -> float:
+    """The p-value of these moments in some batches, each in the direction in which it changed (Bonferroni)."""
+    found = []
+    for moment, grew in moments.items():
+        scores, variances = np.sum([each.moments[moment] for each in latest], axis=0)
+        z = scores / np.sqrt(variances) if variances else 0.0
+        found.append(float(ndtr(-z if grew else z)))
+    return min(len(found) * min(found), 1.0)
+
+
 def after_alarm(
     before: "DriftMonitor", after: "DriftMonitor", points: Points | None, missing: dict[str, np.ndarray] | None
 ) -> tuple[Lasting | None, bool]:
@@ -131,7 +156,10 @@ def after_alarm(
         return None, not after.alarm
     certain = () if after.labels is None else tuple(f"{label} has not come back" for label in after.labels.gone)
     certain = certain if after.far is None else (*certain, *after.far.gone_on)
+    moments = {} if after.persistent is None else after.persistent.directions
     if before.lasting is None:
-        return (Lasting(len(after.pvalues), certain=certain) if after.alarm else None), not after.alarm
-    lasting = replace(before.lasting.step(before, points, missing), certain=certain)
+        first = Lasting(len(after.pvalues), certain=certain, moments=moments)
+        return (first if after.alarm else None), not after.alarm
+    stepped = before.lasting.step(before, after, points, missing)
+    lasting = replace(stepped, certain=certain, moments={**stepped.moments, **moments})
     return (None, True) if lasting.has_ended and not after.alarm else (lasting, False)

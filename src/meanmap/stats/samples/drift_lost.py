@@ -6,6 +6,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 from scipy.special import gammaln
 
+from meanmap.core.language import in_percent
 from meanmap.core.tables.kinds import family_of
 from meanmap.core.tables.table import Table
 from meanmap.core.values import Value, label_text
@@ -42,7 +43,7 @@ class LostLabels(Value):
     n: int
     unseen: np.ndarray
     limit: float
-    causes: dict[tuple[str, str], float] = field(default_factory=dict)
+    causes: dict[tuple[str, str, str], float] = field(default_factory=dict)
 
     @classmethod
     def of(cls, reference: Table, run_length: float) -> "LostLabels | None":
@@ -82,13 +83,13 @@ class LostLabels(Value):
         lost = np.flatnonzero((unseen > 0) & (logs <= np.log(self.limit)))
         notes = tuple(
             f"{self.labels[k]!r} of column {self.names[k]!r} is in none of the latest {unseen[k]} rows, and in "
-            f"{100 * c[k] / n:.2g} % of the reference."
+            f"{in_percent(c[k] / n)} of the reference."
             for k in lost
         )
         unseen[lost] = -1
-        still = {(self.names[k], self.labels[k]) for k in np.flatnonzero(unseen < 0)}
+        still = {(self.names[k], "share", self.labels[k]) for k in np.flatnonzero(unseen < 0)}
         causes = {key: p for key, p in self.causes.items() if key in still}
-        causes |= {(self.names[k], self.labels[k]): float(np.exp(logs[k])) for k in lost}
+        causes |= {(self.names[k], "share", self.labels[k]): float(np.exp(logs[k])) for k in lost}
         return replace(self, unseen=unseen, causes=causes), notes
 
 

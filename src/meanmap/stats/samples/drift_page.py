@@ -11,7 +11,7 @@ from meanmap.core.values import plain
 from meanmap.plots.facts import Axis, Chart, Mark, Page, Panel, Section
 from meanmap.stats.samples.drift_picture import of_missing
 from meanmap.stats.samples.drift_record import MOST_EXPLAINED
-from meanmap.stats.samples.drift_words import ALARMS, alarms_in_lines, alike_once, in_lines, table_of
+from meanmap.stats.samples.drift_words import ALARMS, alarms_in_lines, alike_once, changed_in, in_lines, table_of
 
 __all__ = ["ABOUT", "MOST_COLUMNS", "facts_of", "in_words", "monitor_page", "plain_rows"]
 
@@ -50,7 +50,7 @@ def _answer(monitor: Any) -> str:
     seen = f"{number} batch{'es' * (number > 1)}; the latest p-value is {monitor.pvalues[-1]:.3g}."
     if not len(monitor.alarms):
         return f"No alarm in {seen}"
-    lasts = f" {monitor.lasting.sentence()}" if monitor.lasting else ""
+    lasts = f" {monitor.lasting.sentence(changed=changed_in(monitor))}" if monitor.lasting else ""
     return f"Alarm at batch {_alarms(monitor)}, of {seen}{lasts}"
 
 

@@ -8,10 +8,11 @@ from typing import Any
 import numpy as np
 
 from meanmap.core.values import Value
-from meanmap.stats.samples.comparing import by_name
 from meanmap.stats.samples.drift_columns import Rows, moved_columns, over_time, typical
 from meanmap.stats.samples.drift_copies import Copies, Copy
 from meanmap.stats.samples.drift_gaps import Gaps
+from meanmap.stats.samples.drift_observed import columns_of_rows
+from meanmap.stats.samples.drift_persistent import Persistent
 from meanmap.stats.samples.drift_words import in_one_line
 from meanmap.stats.samples.run_length import ALLOWANCE
 
@@ -68,7 +69,10 @@ class Drift(Span):
     def columns(self) -> list[dict[str, Any]]:
         """The difference of each column from the reference, computed when first needed; these causes come first."""
         moved = moved_columns(self.reference, self.rows, self.seed)
-        first = {at: key for at, row in enumerate(moved) if (key := (row["column"], row.get("label"))) in self.causes}
+        first: dict[int, Any] = {}
+        for key in self.causes:
+            at = _place(moved, *key)
+            first |= {} if at is None else {at: first.get(at, key)}
         causes = [{**moved[at], "pvalue": self.causes[key], "clear": True} for at, key in first.items()]
         return [*causes, *(row for at, row in enumerate(moved) if at not in first)]
 
@@ -112,33 +116,38 @@ class Record(Value):
     earlier: tuple[Brief, ...] = ()
 
     @classmethod
-    def of(cls, reference: Any, gaps: Gaps | None, most: int, seed: int) -> "Record | None":
-        """The record before the first batch, with at most `most` rows of the reference; None without columns."""
-        columns = _columns(reference)
+    def of(
+        cls, reference: Any, own: Mapping[str, np.ndarray], gaps: Gaps | None, most: int, seed: int
+    ) -> "Record | None":
+        """The record before the first batch, with at most `most` rows of the reference, and as many values of its `own`
+        columns; None without columns.
+        """
+        columns = columns_of_rows(reference)
         if not columns:
             return None
         found = {} if gaps is None else by_column(dict(zip(gaps.names, gaps.pool.T, strict=True)), columns)
-        rows = Rows(columns, found).some(most, np.random.default_rng([seed, 2]))
+        rows = Rows(columns, found, _wider(own, columns)).some(most, np.random.default_rng([seed, 2]))
         return cls(rows, Copies.of(list(columns.values())))
 
-    def step(self, data: Any, gaps: Mapping[str, np.ndarray], monitor: Any) -> "Record":
-        """The record after the latest batch, from its complete rows and its missing values."""
-        compared = {} if data is None else _columns(data)
+    def step(self, data: Any, own: Mapping[str, np.ndarray], gaps: Mapping[str, np.ndarray], monitor: Any) -> "Record":
+        """The record after the latest batch, from its complete rows, all values of its columns, and what is missing."""
+        compared = {} if data is None else columns_of_rows(data)
         there = {name: column for name, column in compared.items() if name not in monitor.apart}
-        rows = Rows(there, by_column(gaps, self.reference.columns))
+        rows = Rows(there, by_column(gaps, self.reference.columns), _wider(own, there))
         columns, number = list(rows.columns.values()), len(monitor.pvalues)
         copy = self.copies.find(columns)
         lost = 0.0 if monitor.gaps is None else float(monitor.gaps.evidence[-1])
-        causes = {
-            key: p for each in (monitor.labels, monitor.far) if each is not None for key, p in each.causes.items()
-        }
+        sources = (monitor.persistent, monitor.labels, monitor.far)
+        causes = {key: p for each in sources if each is not None for key, p in each.causes.items()}
         seen = Seen(number, rows, float(monitor.evidence[-1]), lost, causes)
-        since, drifts = (*self.since, seen) if max(seen.evidence, lost) > 0 else (), self.drifts
+        since, drifts = self._kept(seen, monitor.persistent), self.drifts
         earlier = self.earlier
         if monitor.alarm:
             values = monitor.exceeded(seen.evidence, monitor.pvalues[-1])
             missing = monitor.gaps is not None and monitor.exceeded(lost, monitor.gaps.pvalues[-1])
+            lasts = monitor.persistent is not None and monitor.persistent.alarm
             parts = _since(since, "evidence" if values else "missing") if values or missing else (seen,)
+            parts = tuple(each for each in since if each.number >= monitor.persistent.since) if lasts else parts
             together = Rows.joined([part.rows for part in parts])
             drift = Drift(parts[0].number, number, together, self.reference, monitor.seed, causes)
             if len(drifts) == MOST_EXPLAINED:
@@ -155,6 +164,14 @@ class Record(Value):
             latest=seen,
             earlier=earlier,
         )
+
+    def _kept(self, seen: Seen, persistent: Persistent | None) -> tuple[Seen, ...]:
+        """The batches with which a drift may have begun, to the latest."""
+        if max(seen.evidence, seen.missing) > 0:
+            return (*self.since, seen)
+        if persistent is None or not persistent.evidence[-1]:
+            return ()
+        return tuple(each for each in (*self.since, seen) if each.number >= persistent.since)
 
     def note_on_copy(self) -> tuple[str, ...]:
         """A note if the latest batch is a copy."""
@@ -186,13 +203,17 @@ class Record(Value):
         return [(drift.span(names), drift.changed) for drift in drifts if drift.last > known]
 
 
-def _columns(data: Any) -> dict[str, np.ndarray]:
-    """The columns of rows as a monitor reads them, without columns of several numbers; empty without columns."""
-    try:
-        columns = {name: np.asarray(column) for name, column in by_name(data, "batch").items()}
-    except (TypeError, ValueError):
-        return {}
-    return {name: column for name, column in columns.items() if column.ndim == 1}
+def _wider(own: Mapping[str, np.ndarray], columns: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
+    """The columns with more values than there are complete rows."""
+    return {name: column for name, column in own.items() if len(column) > len(columns.get(name, column))}
+
+
+def _place(moved: Sequence[Mapping[str, Any]], column: str, what: str, label: str | None) -> int | None:
+    """The place of the row on the moment of a column, of its mean if that has none; None if there is neither."""
+    of_column = [at for at, row in enumerate(moved) if row["column"] == column and row["label"] == label]
+    values = [at for at in of_column if (moved[at]["of"] == "missing") == (what == "missing")]
+    exact = [at for at in values if moved[at]["what"].startswith(what)]
+    return next(iter([*exact, *values]), None)
 
 
 def by_column(gaps: Mapping[str, np.ndarray], columns: Mapping[str, Any]) -> dict[str, np.ndarray]:

@@ -7,7 +7,7 @@ import numpy as np
 
 from meanmap.core.language import in_few_words
 
-__all__ = ["ALARMS", "alarms_in_lines", "alike_once", "in_lines", "in_one_line", "rule_of", "table_of"]
+__all__ = ["ALARMS", "alarms_in_lines", "alike_once", "changed_in", "in_lines", "in_one_line", "rule_of", "table_of"]
 
 # The largest number of batches drawn next to a column, and of characters in a cell.
 MOST_DRAWN, MOST_CHARACTERS = 40, 48
@@ -16,6 +16,7 @@ BARS = "▁▂▃▄▅▆▇█"
 ALARMS = ("alarm", "what changed")
 # A line about an alarm names at most this many changes, of columns whose p-value is at most this.
 MOST_CHANGES, LEVEL = 3, 0.05
+NOTHING = "no column clearly by itself"
 
 
 def rule_of(monitor: Any) -> str:
@@ -79,7 +80,15 @@ def in_one_line(found: Sequence[Mapping[str, Any]]) -> str:
     clear = [each for each in found if each["clear"] and each["pvalue"] is not None and each["pvalue"] <= LEVEL]
     ends = (" → ".join(filter(None, each["cells"][:2])) for each in clear)
     changes = [f"{_short(each['what'])} {pair}".rstrip() for each, pair in zip(clear, ends, strict=True)]
-    return in_few_words(changes, MOST_CHANGES) or "no column clearly by itself"
+    return in_few_words(changes, MOST_CHANGES) or NOTHING
+
+
+def changed_in(monitor: Any) -> str:
+    """What the latest alarm of a monitor shows to have changed; nothing if no column has clearly changed by itself."""
+    if monitor.record is None or not monitor.record.drifts:
+        return ""
+    said = monitor.record.drifts[-1].changed
+    return "" if said == NOTHING else said
 
 
 def drawn(values: Sequence[float]) -> str:

@@ -1,0 +1,44 @@
+"""The values of each column in all rows that have it, also those with missing values in other columns."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from meanmap.core.tables.kinds import family_of
+from meanmap.core.tables.schema import Schema
+from meanmap.core.types import Data
+from meanmap.stats.samples.comparing import by_name
+from meanmap.stats.samples.own_rows import own_rows
+
+__all__ = ["columns_of_rows", "observed"]
+
+
+def columns_of_rows(data: Any) -> dict[str, np.ndarray]:
+    """The columns of rows as a monitor reads them, without columns of several numbers; empty without columns."""
+    try:
+        columns = {name: np.asarray(column) for name, column in by_name(data, "batch").items()}
+    except (TypeError, ValueError):
+        return {}
+    return {name: column for name, column in columns.items() if column.ndim == 1}
+
+
+def observed(
+    came: Data, complete: Mapping[str, np.ndarray], missing: str, schema: Schema | None
+) -> dict[str, np.ndarray]:
+    """The columns of rows as they came, without missing values; those of the `complete` rows if none is missing.
+
+    Examples
+    --------
+    >>> came = {"age": [31.0, None, 47.0], "cost": [1.0, 2.0, None]}
+    >>> {name: each.tolist() for name, each in observed(came, {"age": np.array([31.0])}, "drop", None).items()}
+    {'age': [31.0, 47.0], 'cost': [1.0, 2.0]}
+    """
+    kinds = None if schema is None else dict(schema.kinds)
+    own = own_rows([came], ["batch"], missing, kinds, None).columns.get("batch", {})
+    alike = {
+        name: column
+        for name, column in own.items()
+        if column.ndim == 1 and (name not in complete or family_of(column) == family_of(complete[name]))
+    }
+    return {**complete, **alike}

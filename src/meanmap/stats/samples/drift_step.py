@@ -1,0 +1,96 @@
+"""The monitor after one more batch: its evidence, its alarms, and whether the batch joins the rows before."""
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from meanmap.core.types import Data, Points
+from meanmap.stats.samples.drift_counts import SHARE_OF_COUNTS
+from meanmap.stats.samples.drift_lasting import after_alarm
+from meanmap.stats.samples.drift_observed import columns_of_rows, observed
+from meanmap.stats.samples.drift_record import by_column
+from meanmap.stats.samples.run_length import accumulated
+from meanmap.stats.settings import LEAST_PVALUE
+
+if TYPE_CHECKING:
+    from meanmap.stats.samples.drift import DriftMonitor
+
+__all__ = ["after_pvalue", "judged_by_column", "observed_in", "with_batch"]
+
+
+def observed_in(monitor: "DriftMonitor", came: Data, data: Any) -> dict[str, np.ndarray]:
+    """The values of each column of a batch in all rows that have it, where columns are compared one by one."""
+    if monitor.strata is not None or monitor.margin is not None:
+        return {}
+    return observed(came, {} if data is None else columns_of_rows(data), monitor.missing, monitor.schema)
+
+
+def judged_by_column(
+    monitor: "DriftMonitor", pvalue: float, own: dict[str, np.ndarray], found: Any
+) -> tuple["DriftMonitor", float]:
+    """The monitor with the evidence of single columns, each in all rows that have it, and the p-value of a batch,
+    combined with that of counts in single columns if missing values are watched.
+    """
+    if monitor.persistent is None:
+        return monitor, pvalue
+    gaps = by_column(found or {}, own)
+    persistent = monitor.persistent.step(own, gaps, monitor.alarm, monitor.seed)
+    if monitor.gaps is not None:
+        pvalue = min(pvalue / (1 - SHARE_OF_COUNTS), persistent.pvalue / SHARE_OF_COUNTS, 1.0)
+    return replace(monitor, persistent=persistent), pvalue
+
+
+def with_batch(
+    before: "DriftMonitor",
+    compared: "DriftMonitor",
+    after: "DriftMonitor",
+    points: Points | None,
+    found: Any,
+    pool: dict[str, Any],
+) -> "DriftMonitor":
+    """The monitor after a batch that was `compared` with a pool and joins it, unless there is drift."""
+    lasting, joins = after_alarm(replace(compared, gaps=before.gaps), after, points, found)
+    if joins:
+        return replace(after, lasting=lasting, **pool)
+    gaps = after.gaps if before.gaps is None or after.gaps is None else replace(after.gaps, pool=before.gaps.pool)
+    persistent = after.persistent and after.persistent.with_rows_of(before.persistent)
+    return replace(after, lasting=lasting, gaps=gaps, persistent=persistent)
+
+
+def after_pvalue(
+    monitor: "DriftMonitor",
+    pvalue: float,
+    notes: tuple[str, ...],
+    data: Any = None,
+    own: Any = None,
+    found: Any = None,
+    before: np.ndarray | None = None,
+) -> "DriftMonitor":
+    """The monitor after one more p-value, from the evidence `before` if that is not the latest."""
+    pvalue = max(pvalue, LEAST_PVALUE)
+    evidence = accumulated(monitor.evidence if before is None else before, pvalue, monitor.alarm and before is None)
+    alarm = monitor.exceeded(evidence, pvalue)
+    if monitor.gaps is not None:
+        lost = monitor.exceeded(monitor.gaps.evidence[-1], monitor.gaps.pvalues[-1])
+        alarm, notes = alarm or lost, (*notes, *monitor.gaps.notes(lost))
+    labels, far, gone = monitor.labels, monitor.far, () if monitor.persistent is None else monitor.persistent.notes()
+    if labels is not None and data is not None:
+        labels, lost_labels = labels.step(data, monitor.apart)
+        gone = (*gone, *lost_labels)
+    if far is not None and data is not None:
+        far, slips = far.step(data, monitor.apart)
+        gone = (*gone, *slips)
+    after = replace(
+        monitor,
+        pvalues=np.append(monitor.pvalues, pvalue),
+        evidence=np.append(monitor.evidence, evidence),
+        alarms=(*monitor.alarms, len(monitor.pvalues) + 1) if alarm or gone else monitor.alarms,
+        notes=(*notes, *gone),
+        labels=labels,
+        far=far,
+    )
+    if monitor.record is None:
+        return after
+    record = monitor.record.step(data, own or {}, found or {}, after)
+    return replace(after, record=record, notes=(*after.notes, *record.note_on_copy()))
