@@ -209,7 +209,7 @@ def test_a_state_goes_on_where_it_stopped(losing, tmp_path):
     assert "3 files were read by an earlier run and skipped" in said["notes"]
     third = run(losing / "reference.csv", *days, "--state", tmp_path / "farm.state")
     assert third.exit_code == 1  # until later batches show that the drift has ended
-    assert "There is no new batch after day6.csv. The drift since day6.csv lasts." in third.stdout
+    assert "There is no new batch after day6.csv. The drift since day6.csv (batch 6 of 6) lasts" in third.stdout
 
 
 def test_a_state_of_another_run_is_refused(losing, tmp_path):
@@ -366,7 +366,7 @@ def test_evidence_below_the_limit_is_said_with_the_exit_code(tmp_path):
     found = run(tmp_path / "reference.csv", tmp_path / "b1.csv", "--seed", 0)
     assert found.exit_code == 0
     assert "No alarm in 1 batch (exit code 0). Closest to one is b1.csv, with evidence " in found.stdout
-    assert re.search(r"\d\.\d\d, of 6\.\d\d for an alarm \(p = 0\.0", found.stdout), found.stdout
+    assert re.search(r"\d\.\d\d, of 7\.\d\d for an alarm \(p = 0\.0", found.stdout), found.stdout
     pd.DataFrame({"a": rng.normal(3.0, 1, size=60)}).to_csv(tmp_path / "b2.csv", index=False)
     both = run(tmp_path / "reference.csv", tmp_path / "b1.csv", tmp_path / "b2.csv", "--seed", 0)
     assert both.exit_code == 1

@@ -227,6 +227,8 @@ def _judged(question: str, monitor: Any, watched: Watched) -> str:
         found = in_few_words([f"{each['batch']} (p = {_pvalue(each):.2g})" for each in evident], 5)
         ended = " The drift has ended." * (monitor.strata is None)
         besides = f" Small p-values, but no alarm, at {found}." if evident else ""
+        lasts = lasts if monitor.lasting is None or monitor.lasting.count else ""
+        ended = "" if monitor.lasting else ended
         return f"{question} No: alarm at {in_few_words(named, 5)}.{besides}{lasts or ended}"
     seen = f"{len(watched.new)} batch{'es' * (len(watched.new) != 1)}"
     if monitor.lasting:

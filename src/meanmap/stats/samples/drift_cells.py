@@ -2,6 +2,7 @@
 
 import zlib
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from scipy.special import ndtr, ndtri
@@ -161,8 +162,9 @@ def score_of_count(counts: np.ndarray, total: np.ndarray, m: int, n: int, genera
     """
     from scipy.stats import hypergeom
 
-    law, uniform = hypergeom(n, total, m), generator.random(len(counts))
-    least, most = law.cdf(counts - 1) + uniform * law.pmf(counts), law.sf(counts) + (1 - uniform) * law.pmf(counts)
+    law: Any = hypergeom(n, total, m)
+    uniform, as_many = generator.random(len(counts)), law.pmf(counts)
+    least, most = law.cdf(counts - 1) + uniform * as_many, law.sf(counts) + (1 - uniform) * as_many
     tiny = np.finfo(float).tiny
     return np.where(least < most, ndtri(np.maximum(least, tiny)), -ndtri(np.maximum(most, tiny)))
 

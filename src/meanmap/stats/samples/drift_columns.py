@@ -102,7 +102,7 @@ def moved_columns(before: Rows, here: Rows, seed: int) -> list[dict[str, Any]]:
     if wider:
         own = {name: min(2 * pvalue, 1.0) for name, pvalue in own.items()}
     for name in wider:
-        pvalue = 2 * len(before.columns) * pvalue_of(*(each[name] for each in all_of.values()), seed, name)
+        pvalue = 2 * len(before.columns) * pvalue_of(all_of["x"][name], all_of["y"][name], seed, name)
         own[name] = min(own.get(name, 1.0), pvalue)
     relations = _relations(before, here, pvalues)
     found += relations

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 import numpy as np
-from scipy.special import log_ndtr, logsumexp, ndtr
+from scipy.special import log_ndtr, ndtr
 
 from meanmap.core.language import in_few_words
 from meanmap.core.values import Value
@@ -137,7 +137,7 @@ class Persistent(Value):
         variances = m * before / (m + before)
         weighted = np.sqrt(variances) * self.scores[-1]
         return {
-            tuple(moment): (float(z), float(v))
+            (moment.column, moment.what, moment.label): (float(z), float(v))
             for (moment, _), z, v in zip(self.moments, weighted, variances, strict=True)
         }
 
@@ -181,18 +181,18 @@ class Persistent(Value):
     def _judged(self, number: int, pvalue: float) -> "Persistent":
         """With the evidence after the batch of this number."""
         logs = self._log_wealth()
-        wealth = float(logsumexp(logs))
-        evidence = self.shown * max(0.0, 2 * wealth / self.limit - 1)
+        wealth = np.logaddexp.reduce(logs, axis=None)
+        evidence = self.shown * max(0.0, 2 * float(wealth) / self.limit - 1)
         begun = int(np.argmax(logs.max(axis=1)))
         causes, directions = {}, {}
         if wealth > self.limit:
             sums, variances = (each[begun] for each in self._sums())
             z = sums / np.sqrt(np.maximum(variances, np.finfo(float).tiny))
-            shares = np.exp(logsumexp(logs, axis=0) - wealth)
+            shares = np.exp(np.logaddexp.reduce(logs, axis=0) - wealth)
             for k in np.argsort(-shares, kind="stable")[: np.count_nonzero(shares >= CAUSE)]:
-                moment, _ = self.moments[k]
-                causes[tuple(moment)] = min(1.0, logs.size * 2 * float(ndtr(-abs(z[k]))))
-                directions[tuple(moment)] = bool(z[k] > 0)
+                key = tuple(self.moments[k][0])
+                causes[key] = min(1.0, logs.size * 2 * float(ndtr(-abs(z[k]))))
+                directions[key] = bool(z[k] > 0)
         return replace(
             self,
             evidence=np.append(self.evidence, evidence),

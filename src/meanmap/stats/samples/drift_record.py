@@ -145,9 +145,10 @@ class Record(Value):
         if monitor.alarm:
             values = monitor.exceeded(seen.evidence, monitor.pvalues[-1])
             missing = monitor.gaps is not None and monitor.exceeded(lost, monitor.gaps.pvalues[-1])
-            lasts = monitor.persistent is not None and monitor.persistent.alarm
             parts = _since(since, "evidence" if values else "missing") if values or missing else (seen,)
-            parts = tuple(each for each in since if each.number >= monitor.persistent.since) if lasts else parts
+            if monitor.persistent is not None and monitor.persistent.alarm:
+                begun = tuple(each for each in since if each.number >= monitor.persistent.since)
+                parts = min(parts, begun, key=len) if values or missing else begun
             together = Rows.joined([part.rows for part in parts])
             drift = Drift(parts[0].number, number, together, self.reference, monitor.seed, causes)
             if len(drifts) == MOST_EXPLAINED:

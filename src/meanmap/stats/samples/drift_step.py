@@ -30,13 +30,14 @@ def judged_by_column(
     monitor: "DriftMonitor", pvalue: float, own: dict[str, np.ndarray], found: Any
 ) -> tuple["DriftMonitor", float]:
     """The monitor with the evidence of single columns, each in all rows that have it, and the p-value of a batch,
-    combined with that of counts in single columns if missing values are watched.
+    combined with that of counts in single columns if values are missing: otherwise all rows were compared.
     """
     if monitor.persistent is None:
         return monitor, pvalue
-    gaps = by_column(found or {}, own)
+    told = () if monitor.gaps is None else monitor.gaps.reported
+    gaps = by_column({name: missing for name, missing in (found or {}).items() if name not in told}, own)
     persistent = monitor.persistent.step(own, gaps, monitor.alarm, monitor.seed)
-    if monitor.gaps is not None:
+    if any(missing for _, missing in persistent.gaps.values()):
         pvalue = min(pvalue / (1 - SHARE_OF_COUNTS), persistent.pvalue / SHARE_OF_COUNTS, 1.0)
     return replace(monitor, persistent=persistent), pvalue
 
