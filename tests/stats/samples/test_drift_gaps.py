@@ -107,13 +107,13 @@ def test_marks_count_as_missing_and_tables_without_gaps_bring_no_evidence():
     rng = np.random.default_rng(2)
     settings = SETTINGS | {"missing": ["?"]}
     monitor = mm.DriftMonitor.of(rows(rng, 200, lost=0), **settings)
-    assert monitor.limit == limit_for(4000)
+    assert monitor.limit == limit_for(8000)
     assert monitor.step(rows(rng, 40, lost=0).assign(site="?")).alarm
     quiet = monitor.step(rows(rng, 40, lost=0))
     assert quiet.gaps.pvalues.tolist() == [1.0]
     assert quiet.gaps.evidence.tolist() == [0.0]
     raising = mm.DriftMonitor.of(rows(rng, 200, lost=0), n_permutations=99, rng=0)
-    assert (raising.gaps, raising.limit) == (None, limit_for(2000))
+    assert (raising.gaps, raising.limit) == (None, limit_for(4000))
 
 
 def test_monitors_within_strata_or_with_a_margin_do_not_watch_them():

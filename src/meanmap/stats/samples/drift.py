@@ -309,7 +309,7 @@ class DriftMonitor(Paged):
             if self.margin is None:
                 points, codes = at_most(MOST_KEPT, points, codes, [self.seed, len(self.pvalues), 3])
             new = transformed(self.features, points)
-        own = observed_in(self, came, data)
+        own = observed_in(monitor, came, data)
         if self.margin is None:
             generator = np.random.default_rng([self.seed, len(self.pvalues)])
             pvalue, pool = ranked(monitor, points, new, codes, generator)

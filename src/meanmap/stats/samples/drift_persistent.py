@@ -225,11 +225,13 @@ class Persistent(Value):
         none = np.zeros((0, len(self.moments)))
         return replace(self, scores=none, inside=none, before=none, causes={}, directions={})
 
-    def notes(self) -> tuple[str, ...]:
-        """What caused an alarm of the latest batch."""
-        if not self.causes:
+    def notes(self, missing_is_said: bool) -> tuple[str, ...]:
+        """What caused an alarm of the latest batch, without missing values if another note is about these."""
+        changed = [(Moment(*key), grew) for key, grew in self.directions.items()]
+        told = [moment.said(grew) for moment, grew in changed if not (missing_is_said and moment.what == "missing")]
+        if not told:
             return ()
-        said = in_few_words([Moment(*moment).said(grew) for moment, grew in self.directions.items()], MOST_NAMED)
+        said = in_few_words(told, MOST_NAMED)
         return (f"the alarm is about a change that lasts: {said}, since about batch {self.since}.",)
 
 

@@ -23,7 +23,9 @@ def observed_in(monitor: "DriftMonitor", came: Data, data: Any) -> dict[str, np.
     """The values of each column of a batch in all rows that have it, where columns are compared one by one."""
     if monitor.strata is not None or monitor.margin is not None:
         return {}
-    return observed(came, {} if data is None else columns_of_rows(data), monitor.missing, monitor.schema)
+    complete = {} if data is None else columns_of_rows(data)
+    there = {name: column for name, column in complete.items() if name not in monitor.apart}  # others are constants
+    return observed(came, there, monitor.missing, monitor.schema)
 
 
 def judged_by_column(
@@ -71,11 +73,15 @@ def after_pvalue(
     """The monitor after one more p-value, from the evidence `before` if that is not the latest."""
     pvalue = max(pvalue, LEAST_PVALUE)
     evidence = accumulated(monitor.evidence if before is None else before, pvalue, monitor.alarm and before is None)
-    alarm = monitor.exceeded(evidence, pvalue)
+    alarm, lost = monitor.exceeded(evidence, pvalue), False
     if monitor.gaps is not None:
         lost = monitor.exceeded(monitor.gaps.evidence[-1], monitor.gaps.pvalues[-1])
         alarm, notes = alarm or lost, (*notes, *monitor.gaps.notes(lost))
-    labels, far, gone = monitor.labels, monitor.far, () if monitor.persistent is None else monitor.persistent.notes()
+    labels, far, gone = (
+        monitor.labels,
+        monitor.far,
+        () if monitor.persistent is None else monitor.persistent.notes(lost),
+    )
     if labels is not None and data is not None:
         labels, lost_labels = labels.step(data, monitor.apart)
         gone = (*gone, *lost_labels)
