@@ -1,4 +1,4 @@
-"""How many rows of each column lie in each of its cells: intervals of numbers, or labels."""
+"""The number of rows of each column in each of its cells: intervals of numbers, or labels."""
 
 import zlib
 from dataclasses import dataclass, replace
