@@ -128,17 +128,6 @@ def in_few_words(parts: Collection[str], most: int = 20) -> str:
     return ", ".join(islice(parts, most)) + more
 
 
-def in_percent(share: float) -> str:
-    """A share with two digits, in percent.
-
-    Examples
-    --------
-    >>> in_percent(0.1234), in_percent(0.00042), in_percent(0.998)
-    ('12 %', '0.042 %', '100 %')
-    """
-    return f"{float(f'{100 * share:.2g}'):g} %"
-
-
 def with_and(names: Sequence[str]) -> str:
     """All names, the last after "and".
 

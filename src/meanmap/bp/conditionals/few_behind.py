@@ -42,6 +42,6 @@ standard error is 32 % of it or more. Quantiles rest on more rows.
     share, error = float(weights[order[: half + 1]].sum()), np.sqrt((square / mean**2 - 1) / rows)
     least = values[order[half]]
     shown = f"{least:.3g}" if abs(least) < WRITTEN_OUT else f"{least:.0f}"
-    largest = f"half of it is that of the largest {in_percent(share)} of values, from {shown} on"
+    largest = f"half of it is that of the largest {in_percent(share)} % of values, from {shown} on"
     uncertain = f"its standard error is {100 * error:.0f} % of it or more"
     return (f"the mean of {name!r} rests on few rows: {largest}, and {uncertain}. {then}Quantiles rest on more rows.",)

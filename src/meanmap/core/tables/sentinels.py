@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from meanmap.core.language import in_percent, in_python
+from meanmap.core.language import in_python
 from meanmap.core.moments import seconds
 from meanmap.core.types import Array
 
@@ -137,7 +137,7 @@ class Sentinels:
     def __str__(self) -> str:
         """The number of rows with each value."""
         shown = [f"{self._shown(value, 12)} in {count}" for value, count in zip(self.values, self.counts, strict=True)]
-        return f"{' and '.join(shown)} of {self.number} rows ({in_percent(sum(self.counts) / self.number)})"
+        return f"{' and '.join(shown)} of {self.number} rows ({100 * sum(self.counts) / self.number:.2g} %)"
 
     def note(self, where: str, then: str = "", what: str = "") -> str:
         """The note on a column, with advice (`then`). By default it is to declare them as codes, if the function called

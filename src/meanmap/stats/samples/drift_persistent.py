@@ -175,7 +175,7 @@ class Persistent(Value):
         return after._judged(number, min(min(smallest) * len(self.cells), 1.0))
 
     def with_rows_of(self, before: "Persistent | None") -> "Persistent":
-        """This evidence with the rows of an earlier state: those of the latest batch do not join them."""
+        """Replace the rows by those of an earlier state: the latest batch does not join them."""
         return self if before is None else replace(self, cells=before.cells, gaps=before.gaps)
 
     def _judged(self, number: int, pvalue: float) -> "Persistent":
