@@ -4,8 +4,6 @@ from collections.abc import Hashable
 
 import numpy as np
 
-from meanmap.core.language import in_percent
-
 __all__ = ["mean_of_few"]
 
 # A mean is noted if its standard error is that of less than FEW equal amounts and one row in RARE: that of lognormal
@@ -42,6 +40,6 @@ standard error is 32 % of it or more. Quantiles rest on more rows.
     share, error = float(weights[order[: half + 1]].sum()), np.sqrt((square / mean**2 - 1) / rows)
     least = values[order[half]]
     shown = f"{least:.3g}" if abs(least) < WRITTEN_OUT else f"{least:.0f}"
-    largest = f"half of it is that of the largest {in_percent(share)} % of values, from {shown} on"
+    largest = f"half of it is that of the largest {100 * share:.2g} % of values, from {shown} on"
     uncertain = f"its standard error is {100 * error:.0f} % of it or more"
     return (f"the mean of {name!r} rests on few rows: {largest}, and {uncertain}. {then}Quantiles rest on more rows.",)
