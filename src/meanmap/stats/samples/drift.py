@@ -60,8 +60,8 @@ class DriftMonitor(Paged):
         The p-value of every batch so far. Without drift they are independent, and each is at most u with probability at
         most u, so any sequential procedure for p-values is valid (see the notes on missing values).
     evidence : array (T,)
-        The evidence of drift accumulated since the last alarm; an alarm is raised when it exceeds `limit`, or when the
-        p-value of one batch is at most `pvalue_limit`.
+        The evidence of drift accumulated since the last alarm; an alarm is raised when it or `persistent.evidence`
+        exceeds `limit`, or when the p-value of one batch is at most `pvalue_limit`.
     limit : float
         Chosen so that without drift the evidence raises half of the false alarms that `run_length` allows, or a quarter
         where `persistent` may raise another quarter.

@@ -21,8 +21,9 @@ NOTHING = "no column clearly by itself"
 
 def rule_of(monitor: Any) -> str:
     """The rule for alarms as a text, with their frequency without drift."""
+    single = " or that of small changes of one column that last" * (monitor.persistent is not None)
     return (
-        f"an alarm is raised if the evidence exceeds {monitor.limit:.2f} or the p-value of a batch is at most "
+        f"an alarm is raised if the evidence{single} exceeds {monitor.limit:.2f} or the p-value of a batch is at most "
         f"{monitor.pvalue_limit:.2g}: without drift, one in {monitor.run_length:g} batches"
     )
 
