@@ -103,7 +103,8 @@ def read_values(
             continue
         where = f"{argument}[{name!r}]"
         sample, there = sample_of(node), None
-        if isinstance(value, Mapping) or (sample.labels is not None and are_weights(value, sample.names.values())):
+        labels = None if gaps else sample.labels  # floats of many rows are values
+        if isinstance(value, Mapping) or (labels is not None and are_weights(value, sample.names.values())):
             raise KindError(
                 f"{where} is {a_type(value)}; expected a value, or for likelihoods a function of an array of values, "
                 "such as lambda values: [likelihood[each] for each in values]."
