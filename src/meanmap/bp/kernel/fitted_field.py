@@ -282,7 +282,7 @@ class FittedKernelField(FittedField):
                 far = np.sum(phi**2, axis=1) < NEAR * typical
                 told, asked = (self.graph.names[node], self._variable(node).sample, value), Asked(len(far))
                 if far.any():
-                    notes.append(far_note(*told, far, ~phi.any(axis=1), asked))
+                    notes.append(far_note(*told, far, (phi == 0).all(axis=1), asked))
                 elif not tail:
                     tail = tail_note(*told, asked, times)
         return [*notes, *tail]

@@ -88,7 +88,7 @@ class Support:
         else:  # of many rows, without a number for each row and each point
             squares = np.sum((weights @ (values.T @ values)) * weights, axis=1)
         size = (weights @ values.sum(axis=0)) ** 2 / np.maximum(squares, 1e-300)
-        return cls(far, ~phi.any(axis=1), size)
+        return cls(far, (phi == 0).all(axis=1), size)
 
     @classmethod
     def at(cls, edge: LikelihoodEdge, points: Points) -> "Support":
