@@ -17,6 +17,8 @@ __all__ = ["Watched", "complete"]
 
 # The monitor's note on rows that were left out, which are counted over all batches here.
 LEFT_OUT = re.compile(r"\d+ of \d+ rows of batch (was|were) left out")
+# Batches that notes number have names here.
+SINCE = re.compile(r"since about batch (\d+)")
 
 
 @dataclass
@@ -58,11 +60,13 @@ class Watched:
         if monitor.gaps is not None:
             about |= {"missing pvalue": float(monitor.gaps.pvalues[-1])}
             about |= {"missing evidence": float(monitor.gaps.evidence[-1])}
+        if monitor.persistent is not None:
+            about |= {"column evidence": float(monitor.persistent.evidence[-1])}
         self.batches.append(about)
         record = monitor.record
         copy, of_copy = (None, ()) if record is None else (record.copy, record.note_on_copy())
         for note in (note for note in monitor.notes if not LEFT_OUT.match(note) and note not in of_copy):
-            self.note(note, name)
+            self.note(SINCE.sub(lambda found: f"since about {self.names[int(found[1]) - 1]}", note), name)
         if copy is not None:
             self.note(copy.note(self.names[copy.source - 1] if copy.source else self.name), name)
 
@@ -99,6 +103,8 @@ class Watched:
         if not monitor.lasting:
             return ""
         at = monitor.lasting.since
+        drifts = () if monitor.record is None else monitor.record.drifts
+        at = next((drift.first for drift in drifts if drift.last == at), at)
         since = f"{self.names[at - 1]} (batch {at} of {len(self.names)})"
         return f" {monitor.lasting.sentence(since, changed_in(monitor))}"
 

@@ -27,6 +27,8 @@ __all__ = ["drift"]
 MOST_BATCHES, MOST_COLUMNS, FEWER_COLUMNS = 30, 15, 5
 # Evidence below the limit is reported if the smallest p-value, corrected for the number of batches, is at most this.
 LEVEL = 0.05
+# Evidence of a batch other than that of all values, and the heading of its column.
+OTHERS = {"missing evidence": "missing values", "column evidence": "single columns"}
 # Batches by name, and a row for each of their columns.
 Compared = list[tuple[str, list[dict[str, Any]]]]
 
@@ -241,8 +243,8 @@ def _judged(question: str, monitor: Any, watched: Watched) -> str:
 
 
 def _evidence(batch: dict[str, Any]) -> float:
-    """The evidence after a batch, of values or of missing values."""
-    return max(batch["evidence"], batch.get("missing evidence", 0.0))
+    """The evidence after a batch, of values, single columns or missing values."""
+    return max(batch["evidence"], *(batch.get(of, 0.0) for of in OTHERS))
 
 
 def _pvalue(batch: dict[str, Any]) -> float:
@@ -251,21 +253,23 @@ def _pvalue(batch: dict[str, Any]) -> float:
 
 
 def _listed(watched: Watched) -> list[list[str]]:
-    """A row for each batch, with the evidence of missing values and the rows that were left out, if any."""
-    lost = any(each.get("missing evidence") for each in watched.batches)
+    """A row for each batch, with the evidence of missing values and of single columns and the rows that were left out,
+    if any.
+    """
+    others = {of: said for of, said in OTHERS.items() if any(each.get(of) for each in watched.batches)}
     left = any(each["left out"] for each in watched.batches)
     rows = [
         [
             *(each["batch"], str(each["rows"])),
             *([str(each["left out"])] if left else []),
             *(f"{each['pvalue']:.3g}", f"{each['evidence']:.2f}"),
-            *([f"{each['missing evidence']:.2f}"] if lost else []),
+            *(f"{each.get(of, 0.0):.2f}" for of in others),
             "alarm" * each["alarm"],
         ]
         for each in watched.batches
     ]
     counts = ["rows", *(["left out"] if left else [])]
-    return [["batch", *counts, "p-value", "evidence", *(["missing values"] if lost else []), ""], *rows]
+    return [["batch", *counts, "p-value", "evidence", *others.values(), ""], *rows]
 
 
 def _notes(watched: Watched, reading: "Reading", monitor: Any) -> list[str]:

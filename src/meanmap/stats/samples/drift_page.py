@@ -9,7 +9,7 @@ from meanmap.core.language import in_few_words
 from meanmap.core.notes import note_lines, note_table
 from meanmap.core.values import plain
 from meanmap.plots.facts import Axis, Chart, Mark, Page, Panel, Section
-from meanmap.stats.samples.drift_picture import of_missing
+from meanmap.stats.samples.drift_picture import others_of
 from meanmap.stats.samples.drift_record import MOST_EXPLAINED
 from meanmap.stats.samples.drift_words import ALARMS, alarms_in_lines, alike_once, changed_in, in_lines, table_of
 
@@ -101,17 +101,15 @@ def monitor_page(monitor: Any, brief: bool, names: Sequence[str] = ()) -> Page:
     """The page of a monitor with its evidence, that of missing values if there is any, and alarms; a brief page omits
     the list of batches. Batches without names are numbered.
     """
-    evidence, pvalues, lost = monitor.evidence, monitor.pvalues, of_missing(monitor)
+    evidence, pvalues, others = monitor.evidence, monitor.pvalues, others_of(monitor)
     batches, at = np.arange(1, len(evidence) + 1), np.array(monitor.alarms, int)
-    highest = evidence if lost is None else np.maximum(evidence, lost)
+    highest = np.max([evidence, *others.values()], axis=0)
     said = [f"evidence {e:.3g}, p = {p:.3g}" for e, p in zip(evidence, pvalues, strict=True)]
     drawn = "line" if len(evidence) > 1 else "dots"
     marks = [Mark(drawn, {"x": batches, "y": evidence}, "evidence since the last alarm", said)]
-    if lost is not None:
-        missing = [
-            f"missing values: evidence {e:.3g}, p = {p:.3g}" for e, p in zip(lost, monitor.gaps.pvalues, strict=True)
-        ]
-        marks.append(Mark(drawn, {"x": batches, "y": lost}, "evidence of missing values", missing, colour=2))
+    for colour, (of, other) in enumerate(others.items(), start=2):
+        told = [f"{of}: evidence {e:.3g}" for e in other]
+        marks.append(Mark(drawn, {"x": batches, "y": other}, f"evidence of {of}", told, colour=colour))
     called = list(names) or [f"batch {k}" for k in batches]
     ticks = list(names) or ["1"] * (len(batches) == 1)
     if len(at):
@@ -123,7 +121,7 @@ def monitor_page(monitor: Any, brief: bool, names: Sequence[str] = ()) -> Page:
     chart = Chart("Evidence of drift after each batch", (Panel(across, Axis("evidence"), tuple(marks)),))
     alarms = set(monitor.alarms)
     rows = [
-        (str(k), f"{p:.3g}", f"{e:.3g}", *([] if lost is None else [f"{lost[k - 1]:.3g}"]), "alarm" * (k in alarms))
+        (str(k), f"{p:.3g}", f"{e:.3g}", *(f"{other[k - 1]:.3g}" for other in others.values()), "alarm" * (k in alarms))
         for k, p, e in zip(batches.tolist(), pvalues, evidence, strict=True)
     ]
     notes = note_table(_notes(monitor))
@@ -143,7 +141,7 @@ def monitor_page(monitor: Any, brief: bool, names: Sequence[str] = ()) -> Page:
     listed = Section(
         "All batches",
         "",
-        tables=((("batch", "p-value", "evidence", *([] if lost is None else ["missing values"]), "alarm"), *rows),),
+        tables=((("batch", "p-value", "evidence", *others, "alarm"), *rows),),
     )
     more = [] if brief or not rows else [listed]
     return Page(
