@@ -226,7 +226,7 @@ def test_drift_is_seen_and_monitoring_goes_on(tmp_path):
     assert resumed.alarms == monitor.alarms
     assert resumed.alarm == (resumed.alarms[-1] == 16)
     axes = monitor.plot()
-    assert len(axes.lines) == 3
+    assert len(axes.lines) == 4  # evidence of all columns, of single ones, and limits
 
 
 def test_a_long_reference_is_not_held_whole(monkeypatch):
