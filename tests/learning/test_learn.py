@@ -1,3 +1,4 @@
+import re
 from dataclasses import replace
 
 import jax
@@ -16,10 +17,11 @@ from meanmap.core.errors import (
     ParameterError,
     ShapeError,
 )
+from meanmap.core.language import at_command_line
 from meanmap.kernels import RBF, Laplace, Matern, OnColumns
 from meanmap.kernels.terms import terms_of
 from meanmap.learning import log_pseudolikelihood
-from meanmap.learning.doubts import data_doubts, mode_doubts
+from meanmap.learning.doubts import data_doubts, mode_doubts, unseen_columns
 from meanmap.learning.held_out import held_out
 from meanmap.learning.hyperparameters import Hyperparameters
 from meanmap.learning.learn import MOST_POINTS
@@ -312,6 +314,26 @@ def test_doubts_are_said_in_words():
     assert bounded.modes[0].at_bound
     assert not bounded.report.converged
     assert any("end of the search range" in note for note in bounded.report.notes)
+
+
+@pytest.mark.parametrize("form", [RBF(), 0.5 * RBF() + 0.5 * Matern()], ids=["one kernel", "a sum"])
+def test_a_column_that_the_common_lengthscale_cannot_see_is_named(form):
+    table = {"share": X[:, 0] / X[:, 0].std(), "income": 1e4 * X[:, 1]}
+    (note,) = mm.learn_kernel(table, form, draws=1, rng=0).report.notes
+    assert "standard deviation of share is less than a fifth" in note
+    assert note.endswith("the kernel hardly depends on it: give it one per column, such as mm.kernels.RBF(np.ones(2)).")
+    with at_command_line():
+        assert unseen_columns(RBF(6.0), X[:, :1] * [1.0, 9.0], ("a", "b"))[0].endswith("on it: add --each.")
+    assert not unseen_columns(RBF(1e3), X, ("a", "b"))  # of all columns nothing is seen, which another note says
+    assert not mm.learn_kernel(table, RBF(np.ones(2)), draws=1, rng=0).report.notes
+
+
+def test_how_far_draws_agree_about_a_mode_is_said_in_words():
+    fit = mm.learn_kernel(X, rng=0)
+    assert re.search(
+        r"objective -[\d.]+, lengthscale ±\d+ % between draws, the highest mode in \d+% of draws", str(fit)
+    )
+    assert "draws" not in str(mm.learn_kernel(X, rng=0, draws=1)).split("\n")[1]
 
 
 def test_a_second_group_of_rows_is_not_called_outliers():

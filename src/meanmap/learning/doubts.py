@@ -6,6 +6,7 @@ import numpy as np
 
 from meanmap.core.arrays import out_of_range
 from meanmap.core.errors import ColumnError
+from meanmap.core.language import in_few_words, in_python
 from meanmap.core.tables.column import middle_units
 from meanmap.core.types import Seed
 from meanmap.kernels.base import Kernel
@@ -13,7 +14,7 @@ from meanmap.kernels.terms import terms_of
 from meanmap.learning.default import median_heuristic
 from meanmap.learning.modes import SAME, Mode
 
-__all__ = ["check_columns", "data_doubts", "mode_doubts"]
+__all__ = ["check_columns", "data_doubts", "left_out", "mode_doubts", "unseen_columns"]
 
 # A column with fewer different values than this share of its rows is counted or rounded, not measured.
 FEW_VALUES = 0.5
@@ -29,6 +30,9 @@ MANY_COLUMNS = 5
 FRACTION = (0.4, 0.8)
 # The square of a deviation of this size still has all its digits.
 LEAST_SPREAD = 1e-150
+# Where a lengthscale is this many standard deviations of a column, two rows that are two standard deviations apart in
+# this column alone have a kernel of .92 k(x, x).
+UNSEEN = 5.0
 # Several modes, none the highest of this many draws of landmarks: they disagree.
 AGREED = 0.8
 
@@ -127,6 +131,23 @@ def mode_doubts(modes: list[Mode], x: np.ndarray, score: str, rng: Seed) -> list
                 "structure: the median heuristic would do as well."
             )
     return found
+
+
+def unseen_columns(kernel: Kernel, x: np.ndarray, columns: tuple[str, ...]) -> list[str]:
+    """Columns that vary much less than the lengthscales which they share with wider columns."""
+    d = x.shape[1]
+    factors = [factor for term in terms_of(kernel) for factor in term.factors]
+    seen = x.std(axis=0) * np.max([np.asarray(factor.inverses(d)) for factor in factors], axis=0)
+    unseen = [name for name, size in zip(columns, seen, strict=True) if size < 1 / UNSEEN]
+    if not 0 < len(unseen) < d:
+        return []
+    it = "it" if len(unseen) == 1 else "them"
+    remedy = in_python(f"give it one per column, such as mm.kernels.RBF(np.ones({d}))", "add --each")
+    note = (
+        f"one lengthscale is for all columns, and the standard deviation of {in_few_words(unseen)} is less than a "
+        f"fifth of it, so that the kernel hardly depends on {it}: {remedy}."
+    )
+    return [note]
 
 
 def _doubled(kernel: Kernel) -> bool:

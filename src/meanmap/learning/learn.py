@@ -21,7 +21,7 @@ from meanmap.core.types import Array, Axes, Data, Numbers, Seed
 from meanmap.core.values import Value
 from meanmap.kernels.base import Kernel
 from meanmap.kernels.stationary import RBF, Matern
-from meanmap.learning.doubts import check_columns, data_doubts, left_out, mode_doubts
+from meanmap.learning.doubts import check_columns, data_doubts, left_out, mode_doubts, unseen_columns
 from meanmap.learning.hyperparameters import Hyperparameters
 from meanmap.learning.landscape import landscape_of
 from meanmap.learning.modes import Mode, Profile, find_modes
@@ -73,10 +73,16 @@ class LearnedKernel(Paged, Value):
 
     def __str__(self) -> str:
         lines = [f"{self.kernel}, learned"]
-        for mode in self.modes:
-            doubt = f"±{100 * float(np.nanmax(mode.spread)):.0f} %" if np.isfinite(mode.spread).any() else "±?"
-            lines.append(f"  mode at {mode.kernel}: {mode.objective:.1f}, {doubt}, in {mode.share:.0%} of draws")
+        lines += [f"  mode at {mode.kernel}: {self._said(mode)}" for mode in self.modes]
         return "\n".join([*lines, *(f"  {line}" for line in str(self.report).splitlines())])
+
+    def _said(self, mode: Mode) -> str:
+        """The objective of a mode, and how far draws of landmarks agree about it, if there are several."""
+        if len(self.profile.values) == 1:
+            return f"objective {mode.objective:.1f}"
+        known = np.isfinite(mode.spread).any()
+        spread = f"lengthscale ±{100 * float(np.nanmax(mode.spread)):.0f} % between draws, " if known else ""
+        return f"objective {mode.objective:.1f}, {spread}the highest mode in {mode.share:.0%} of draws"
 
     def _as_page(self, brief: bool = False) -> Page:
         return learned_page(self)
@@ -162,8 +168,10 @@ def learn_kernel(
     maximised from each of its peaks. Larger samples are reduced to 2000 random points (1500 for "held-out", 800 for
     several hyperparameters).
 
-    The sample is first scaled, so that units do not matter: each column by its standard deviation if each has a
-    lengthscale, otherwise all columns by the root mean square of these. The objective is that of the scaled sample.
+    If each column has a lengthscale of its own, each is first divided by its standard deviation, so that its unit does
+    not matter. If one lengthscale is for all columns, all are divided by one number, the root mean square of their
+    standard deviations: a column with a standard deviation far below the lengthscale then hardly counts. A note names
+    it. The objective is that of the scaled sample.
 
     With fixed noise the pseudolikelihood is the mean log volume of the features minus half their variance over τ². In
     one and two dimensions the volume depends on how densely landmarks lie, so that **the lengthscale follows their
@@ -234,6 +242,7 @@ def learn_kernel(
                 "the objective is nowhere finite: rows of x repeat, or lie on few lines. In tests use kernel='median'."
             )
         doubts += mode_doubts(modes, points, score, random.generator)
+        doubts += [] if what.by_column else unseen_columns(modes[0].kernel, points, names)
     report = Report(
         status="one mode found" if len(modes) == 1 else f"{len(modes)} modes found",
         converged=not modes[0].at_bound,

@@ -85,7 +85,8 @@ def sample_kernel(
     for terms of order log n) when k is multiplied by a constant, and the growth is gone. Priors: log θ normal about the
     logarithm of the median distance with standard deviation 1.2, and τ² Gamma(1, 1).
 
-    As in `learn_kernel` the sample is scaled first, so that units do not matter.
+    As in `learn_kernel` the sample is scaled first: columns by their own standard deviations if each has a lengthscale,
+    otherwise all by one number, so that only the widest columns count.
 
     The lengthscale still follows the number of landmarks, as that of `learn_kernel` does.
 

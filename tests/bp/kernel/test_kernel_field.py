@@ -322,6 +322,7 @@ def test_beliefs_on_cycles_are_called_approximate_and_on_trees_they_are_not():
     said = "the graph has cycles, around which evidence is counted repeatedly: beliefs are approximate"
     assert f"note: {said} and overconfident." in repr(ring.query({0: 1.0}))
     assert f"{said}." in ring.query({0: 1.0}, counting=0.5).report.notes
+    assert not any("cycles" in note for note in ring.query({}).report.notes)  # without evidence nothing is repeated
     chain = mm.KernelField([(0, 1), (1, 2)]).fit(pairs).query({0: 1.0})
     assert not any("cycles" in note for note in chain.report.notes)
     assert "approximate and mostly overconfident" in " ".join((mm.KernelField.__doc__ or "").split())

@@ -154,7 +154,7 @@ class FittedKernelField(FittedField):
             weights, report = self.propagate(seen, nodes, floor, kept, real, counting, tolerance)
             plain = counting is not None or self.graph.is_forest
             corrections = {} if plain else self._corrections(seen, floor, kept, real, tolerance)
-            report = replace(report, notes=(*report.notes, *self._told(corrections, counting)))
+            report = replace(report, notes=(*report.notes, *self._told(corrections, counting, seen)))
             place = {int(node): i for i, node in enumerate(nodes)}
 
             def belief(node: int) -> PointEmbedding:
@@ -190,11 +190,13 @@ class FittedKernelField(FittedField):
                 found[kind] = labels, correction
         return found
 
-    def _told(self, corrections: dict[int, tuple[LabelAtoms, Calibration]], counting: float | None) -> list[str]:
-        """Cycles and corrections in words."""
+    def _told(
+        self, corrections: dict[int, tuple[LabelAtoms, Calibration]], counting: float | None, seen: Evidence
+    ) -> list[str]:
+        """Cycles, around which evidence goes, and corrections in words."""
         several, names = len(self.learned.variables) > 1, list(self.learned.variables)
         sure = "" if corrections or counting not in (None, 1) else " and overconfident"
-        return ([] if self.graph.is_forest else [f"{ROUND_CYCLES}{sure}."]) + [
+        return ([f"{ROUND_CYCLES}{sure}."] if seen.informed.any() and not self.graph.is_forest else []) + [
             f"messages{f' about {names[kind]!r}' if several else ''} to the power {correct.power:.2g}, "
             f"with {correct.share:.0%} of each spread evenly over all labels: these predict held-out labels best."
             for kind, (_, correct) in corrections.items()

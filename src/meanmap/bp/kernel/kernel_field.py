@@ -58,7 +58,7 @@ class KernelField(Field[FittedKernelField]):
 
     Examples
     --------
-    A ring of twelve angles, each near its neighbours; two are observed.
+    A ring of twelve heights, each near those of its neighbours; two are observed.
 
     >>> import numpy as np
     >>> import meanmap as mm
