@@ -12,7 +12,7 @@ from meanmap.core.arrays import array_of, check_finite, check_rows, read_matrix
 from meanmap.core.containers import is_rotations, is_sparse
 from meanmap.core.door import Door, is_concrete
 from meanmap.core.errors import ColumnError, InputError, KindError, ShapeError
-from meanmap.core.labels import hashes
+from meanmap.core.labels import Labels, hashes
 from meanmap.core.points import matrices_of
 from meanmap.core.tables.table import Table, table_in
 from meanmap.core.types import Data
@@ -173,6 +173,15 @@ class Each:
     def read(self, data: Data, argument: str, door: Door) -> Any:
         """One reading per part."""
         return tuple(part.read(data, argument, door) for part in self.parts)
+
+
+def holds_labels(domain: Domain) -> bool:
+    """Whether points are labels, which are kept as codes, in some column at least."""
+    if isinstance(domain, Columns):
+        return holds_labels(domain.inner)
+    if isinstance(domain, Each):
+        return any(map(holds_labels, domain.parts))
+    return isinstance(domain, Labels)
 
 
 def column_names(names: str | int | Sequence[str | int]) -> tuple[str | int, ...]:

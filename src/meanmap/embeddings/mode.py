@@ -36,8 +36,8 @@ def find_modes(kernel: Kernel, points: Points, weights: jax.Array, n_starts: int
         retract, size = _shift, points.shape[1]
     else:
         raise KindError(
-            f"{type(kernel).__name__} has no smooth space to search: pass mode(candidates=...), or for labels use "
-            "beliefs.probabilities(name)."
+            f"{type(kernel).__name__} has no smooth space to search: pass mode(candidates=...). For labels y, "
+            "expect(y == 'a') is the probability of 'a', in a graphical model beliefs.probabilities(name)."
         )
     flat = jnp.asarray(weights).reshape(-1, weights.shape[-1])
     best, rises = _ascend_all(kernel, jnp.asarray(points), flat, retract, size, min(n_starts, count(points)))

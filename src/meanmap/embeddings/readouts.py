@@ -11,11 +11,11 @@ import jax.numpy as jnp
 import numpy as np
 
 from meanmap.core.arrays import as_array, parameter, read_levels
-from meanmap.core.domains import Real
+from meanmap.core.domains import Real, holds_labels
 from meanmap.core.door import Door, is_concrete
 from meanmap.core.errors import InputError, KindError, ShapeError
 from meanmap.core.intervals import Intervals
-from meanmap.core.points import any_sparse, count, library_of, rows
+from meanmap.core.points import any_sparse, count, library_of, rows, slices
 from meanmap.core.report import Report
 from meanmap.core.rng import Rng
 from meanmap.core.settings import whole_number
@@ -25,17 +25,22 @@ from meanmap.core.types import Array, Numbers, Points, Seed
 from meanmap.embeddings.bandwidth import around, diffusion_widths
 from meanmap.embeddings.herding import herd
 from meanmap.embeddings.mode import find_modes
+from meanmap.embeddings.signed_weights import covariance, law, quantiles, variances
 from meanmap.kernels.base import Kernel
 
 __all__ = ["Readouts", "values_at"]
+
+# Variances of many queries are read from at most this many weights at a time, 128 MiB.
+WEIGHTS_AT_ONCE = 1 << 24
 
 
 class Readouts(Intervals, eqx.Module):
     """The read-outs of Σᵢ wᵢ k(xᵢ, ·) as the embedding of a distribution, E g ≈ Σᵢ wᵢ g(xᵢ) / Σᵢ wᵢ.
 
-    Weights of conditional embeddings may be negative. Expectations, means and quantiles use them as they are; density
-    and samples, which cannot be negative, use their positive part. `negative_share` measures the negative part. Each
-    method works on a batch and returns its leading axes first.
+    Weights of conditional embeddings may be negative. Expectations and means use them as they are. Quantiles, density,
+    samples and, for conditional embeddings, variances use the non-negative weights of a distribution close to them: for
+    points on a line those of the distribution function of `quantile`, otherwise the nearest ones that sum to one.
+    `negative_share` measures the negative part. Each method works on a batch and returns its leading axes first.
     """
 
     kernel: eqx.AbstractVar[Kernel]
@@ -108,11 +113,16 @@ class Readouts(Intervals, eqx.Module):
         return means.reshape((*self.batch, *(() if self.flat else points.shape[1:])))[()]
 
     def cov(self) -> Array:
-        """The covariance matrix, (..., d, d), made positive semidefinite if negative weights prevent that."""
+        """The covariance matrix, (..., d, d), made positive semidefinite if negative weights prevent that.
+
+        For conditional embeddings, the correlations are those of `sample`, and the variances those of `var`.
+        """
         points = _matrix(self.points)
         with Door(self) as door:
             library = jnp if door.follows else np
             d = points.shape[1]
+            if self.conditional:
+                return self._in_parts(lambda some: covariance(points, some._shares(), library))
             # About the mean of all points, so that no digits are lost for data far from zero.
             centred = points - points.mean(axis=0)
             squares = (centred[:, :, None] * centred[:, None, :]).reshape(-1, d * d)
@@ -122,10 +132,17 @@ class Readouts(Intervals, eqx.Module):
             return library.einsum("...ik,...k,...jk->...ij", vectors, library.maximum(values, 0), vectors)
 
     def var(self) -> Any:
-        """The variance of each column, (..., d) or (...,), floored at 0."""
+        """The variance of each column, (..., d) or (...,), floored at 0.
+
+        For conditional embeddings it is that of the distribution of `quantile`: moments of small samples with negative
+        weights would often be zero.
+        """
         points = _matrix(self.points)
         with Door(self) as door:
             library = jnp if door.follows else np
+            if self.conditional:
+                variance = self._in_parts(lambda some: variances(points, some._shares(), library))
+                return variance[..., 0][()] if self.flat else variance
             centred = points - points.mean(axis=0)
             moments = self._averages(library.concatenate([centred, centred**2], axis=1), door)
             mean, second = library.split(moments, 2, axis=-1)
@@ -163,14 +180,22 @@ class Readouts(Intervals, eqx.Module):
         points = _matrix(self.points)
         library = library_of(points, self.weights, levels)
         weights = self._shares()
-        columns = [_quantiles(points[:, d], weights, levels, library) for d in range(points.shape[1])]
+        columns = [quantiles(points[:, d], weights, levels, library) for d in range(points.shape[1])]
         return columns[0] if self.flat else library.stack(columns, axis=-1)
+
+    def _in_parts(self, read: Callable[[Any], Any]) -> Any:
+        """What is read from all queries, some at a time where the weights of all would take much memory."""
+        at_once = max(1, WEIGHTS_AT_ONCE // count(self.points))
+        if len(self.batch) != 1 or self.batch[0] <= at_once:
+            return read(self)
+        parts: Any = self
+        return np.concatenate([read(parts[some]) for some in slices(self.batch[0], at_once)])
 
     def density(self, grid: Array, bandwidth: Numbers | None = None) -> Array:
         """The density at each row of `grid`, (..., m), by Gaussian (Parzen) smoothing.
 
-        It smooths the positive weights. For beliefs of graphical models it smooths the unweighted sample and multiplies
-        by the ratio of belief and prior, a known function, which was more accurate in measurements.
+        It smooths the non-negative weights. For beliefs of graphical models it smooths the unweighted sample and
+        multiplies by the ratio of belief and prior, a known function, which was more accurate in measurements.
 
         Parameters
         ----------
@@ -191,7 +216,7 @@ class Readouts(Intervals, eqx.Module):
                 product = self._product_density(at)
                 if product is not None:
                     return door.leave(product)
-            weights = positive_part(self._shares())
+            weights = law(points, self._shares())
             if bandwidth is None:
                 width = _scott(points, weights)
             else:
@@ -235,14 +260,15 @@ class Readouts(Intervals, eqx.Module):
             return door.leave(modes[..., 0] if self.flat else modes)
 
     def sample(self, n: int, rng: Seed = None, bandwidth: Array | None = None) -> Array:
-        """`n` independent draws from the points with their positive weights, (..., n, d), (..., n) or (..., n, 3, 3).
+        """`n` independent draws from the points with non-negative weights, (..., n, d), (..., n) or (..., n, 3, 3).
 
         With a `bandwidth`, each draw is blurred by a Gaussian of that standard deviation.
         """
         n = whole_number(n, "n")
+        self._refuse_labels("sample")
         random = Rng.of(rng)
         with Door(self, bandwidth) as door:
-            weights = jnp.asarray(positive_part(self._shares()))
+            weights = jnp.asarray(law(self.points, self._shares()))
             shape = (*self.batch, n)
             keys = jax.random.split(random.key)
             index = jax.random.categorical(keys[0], jnp.log(weights)[..., None, :], shape=shape)
@@ -255,6 +281,14 @@ class Readouts(Intervals, eqx.Module):
                 drawn = drawn + width * jax.random.normal(keys[1], drawn.shape, points.dtype)
             return door.leave(drawn[..., 0] if self.flat else drawn)
 
+    def _refuse_labels(self, name: str) -> None:
+        """Labels are kept as codes, which say nothing to a reader."""
+        if holds_labels(self.kernel.domain):
+            raise KindError(
+                f"{name}() would return codes, since the labels themselves are not kept: for labels y, "
+                "expect(y == 'a') is the probability of 'a'."
+            )
+
     def herd(self, n: int) -> Any:
         """`n` of the points, chosen greedily, whose average embedding approximates this one: (..., n, d).
 
@@ -262,6 +296,7 @@ class Readouts(Intervals, eqx.Module):
         ‖f − (1/n) Σ k(x_s, ·)‖ falls faster than the n^(−1/2) of independent draws. Cost O(n × points).
         """
         n = whole_number(n, "n")
+        self._refuse_labels("herd")
         if any_sparse(self.points):
             raise KindError("herding needs dense points: embed x.toarray() instead of x.")
         with Door(self) as door:
@@ -273,8 +308,8 @@ class Readouts(Intervals, eqx.Module):
 def _real(points: Points) -> Any:
     if not isinstance(points, np.ndarray | jax.Array) or not jnp.issubdtype(points.dtype, jnp.floating):
         raise KindError(
-            "this read-out needs numeric points; for others use expect(function), mode(candidates) or sample, and for "
-            "labels in a graphical model beliefs.probabilities(name)."
+            "this read-out needs numeric points; for others use mode(candidates) or expect(values): for labels y "
+            "expect(y == 'a') is the probability of 'a', and in a graphical model beliefs.probabilities(name)."
         )
     return points
 
@@ -312,32 +347,6 @@ def values_at(function: Callable[..., Any] | Array, points: Points, flat: bool, 
     if values.ndim not in (1, 2) or values.shape[0] != n:
         raise ShapeError(f"function gave shape {values.shape}; expected ({n},) or ({n}, q): one row per point.")
     return values.astype(door.dtype)
-
-
-def positive_part(weights: Array) -> Any:
-    """Non-negative weights that sum to one, from weights that do."""
-    library = library_of(weights)
-    kept = library.maximum(weights, 0)
-    return kept / library.sum(kept, axis=-1, keepdims=True)
-
-
-def _quantiles(column: Array, weights: Array, levels: Array, library: ModuleType) -> Any:
-    order = library.argsort(column)
-    rising = library.cumsum(weights[..., order], axis=-1)
-    if library is np:
-        upper = np.maximum.accumulate(rising, axis=-1)
-        lower = np.minimum.accumulate(rising[..., ::-1], axis=-1)[..., ::-1]
-    else:
-        upper = jax.lax.cummax(rising, axis=rising.ndim - 1)
-        lower = jax.lax.cummin(rising, axis=rising.ndim - 1, reverse=True)
-    distribution = library.clip((upper + lower) / 2, 0, 1)
-    # The smallest point at which the distribution function reaches the level; the tolerance is its rounding error, and
-    # a level of 0 means the first point of positive weight.
-    least = library.maximum(levels.reshape(-1)[:, None] * (1 - 1e-12), 1e-12)
-    reached = distribution[..., None, :] >= least
-    first = library.where(reached.any(axis=-1), library.argmax(reached, axis=-1), column.shape[0] - 1)
-    result = column[order][first]
-    return result[..., 0] if levels.ndim == 0 else result
 
 
 def _bandwidth(bandwidth: Numbers, points: Points, door: Door) -> Any:
