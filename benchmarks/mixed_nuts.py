@@ -58,6 +58,8 @@ MODELS: dict[str, tuple[Model, Callable[[], Any]]] = {
         Model(CONTRACEPTION.table, CONTRACEPTION.formula.replace("(1 |", "(1 + urban |"), "bernoulli"),
         lambda: mixed_tables.read(CONTRACEPTION),
     ),
+    "VerbAgg, labels, crossed factors": _of("VerbAgg"),
+    "InstEval, crossed factors": _of("InstEval"),
     "grouseticks, Poisson, three factors": _of("grouseticks"),
     "epil, Poisson": _of("epil"),
     "epil, with an effect of each row": (Model(EPIL.table, f"{EPIL.formula} + (1 | row)", "poisson"), _epil),
@@ -170,7 +172,7 @@ def sampled(found: Any, draws: int, warm_up: int = WARM_UP) -> dict[str, np.ndar
         fixed[..., scaled.intercept] += scaled.base
     told = {name: fixed[..., k] for k, name in enumerate(found.formula.names)}
     for at, group in enumerate(rows.groups):
-        first, turn = 0, scaled.unit * scaled.group_turns[at]
+        first, turn = 0, scaled.unit * scaled.groups[at].turn
         for width in group.sets:
             own, labels = slice(first, first + width), group.labels[first : first + width]
             root = drawn[f"sds {at}.{first}"][..., None] * drawn.get(f"root {at}.{first}", np.ones((1, 1)))

@@ -25,7 +25,7 @@ def test_effects_of_groups_against_dense_algebra(slopes):
     """Given each node, effects are a dense Normal; nodes are mixed by their probabilities."""
     unit, x = slopes.scaled.unit, DATA.x.to_numpy()
     design = np.column_stack([np.ones(72), (x - x.mean()) / x.std()])
-    turn = slopes.scaled.group_turns[0]
+    turn = slopes.scaled.groups[0].turn
     Z = np.zeros((72, 24))
     for column, values in enumerate((np.ones(72), x)):
         Z[np.arange(72), 2 * GROUPS + column] = values

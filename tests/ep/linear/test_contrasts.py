@@ -23,7 +23,7 @@ def dense(found, rows, design, asked):
     y = DATA.y.to_numpy()
     first, second = np.zeros(len(X_asked)), np.zeros((len(X_asked), len(X_asked)))
     for node in found.model.nodes:
-        turn = found.scaled.unit * found.scaled.group_turns[0]
+        turn = found.scaled.unit * found.scaled.groups[0].turn
         law = turn @ found.model.components.covariances(node.phi)[0] @ turn.T
         K = np.zeros((X.shape[1] + Z.shape[1],) * 2)
         K[: X.shape[1], : X.shape[1]] = np.diag(prior_sd**2)
@@ -96,7 +96,7 @@ def test_predictions_of_groups_old_and_new_against_dense_algebra(slopes):
     asked = fixed(x, k)[0], by_group(g, np.column_stack([np.ones(3), x]))
     mean, covariance = dense(slopes, rows, prior, asked)
     variance = np.diag(covariance).copy()
-    turn = slopes.scaled.unit * slopes.scaled.group_turns[0]
+    turn = slopes.scaled.unit * slopes.scaled.groups[0].turn
     for node in slopes.model.nodes:  # a new group has the law of all groups
         law = turn @ slopes.model.components.covariances(node.phi)[0] @ turn.T
         variance[2] += node.probability * np.array([1.0, 5.0]) @ law @ np.array([1.0, 5.0])

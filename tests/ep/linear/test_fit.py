@@ -388,7 +388,7 @@ def test_gaps_that_go_with_the_response_are_noted():
         ("y ~ x + 1 | g", "gaussian", ParameterError, r"has a \| outside of brackets; type \(1 \| group\)"),
         ("x + (1 | g)", "gaussian", ParameterError, "expected text such as"),
         ("y ~ z", "gaussian", ColumnError, "data has no column 'z'; it has 'y', 'x'"),
-        ("y ~ x", "ordinal", ParameterError, "expected one of 'gaussian', 't', .* Ordered labels are 'cumulative'"),
+        ("y ~ x", "ordinal", ParameterError, "expected one of 'gaussian', 't', .* 'ordinal' is 'cumulative' here"),
         ("log(y) ~ x", "gaussian", ColumnError, r"has 'log', which is not a known function.* np.log\(x\)"),
         ("cbind(b, c) ~ x", "binomial", ColumnError, r"numbers of successes are p\(successes, trials\)"),
         ("y ~ factor(k)", "gaussian", ColumnError, r"Type C\(x\) for labels"),

@@ -82,6 +82,7 @@ def _panel():
     [
         ("y ~ x * treated + (1 | site)", "x:treated"),
         ("bent ~ x + I(x**2)", "I(x ** 2)"),
+        ("bent ~ I(x**2) + x", "I(x ** 2)"),
         ("y ~ kind + x:kind", "x:kind[b]"),
         ("y ~ x * kind * treated", "x:kind[b]:treated"),
     ],
@@ -97,6 +98,43 @@ def test_it_does_not_matter_where_the_numbers_of_a_product_are_0(formula, last):
     np.testing.assert_allclose(
         here.predict(rows)["sd"], there.predict(rows | {"x": rows["x"] - 2010.0})["sd"], rtol=1e-6
     )
+
+
+def _apart():
+    """Twenty groups of nine rows with curves of their own, which depend on a label."""
+    rng = np.random.default_rng(6)
+    g, x, c = np.repeat(np.arange(20), 9), rng.normal(size=180), np.tile([0.0, 1.0, 1.0], 60)
+    own = rng.normal(size=(20, 3)) * [1.0, 0.4, 0.5]
+    y = 0.5 + own[g, 0] + (0.3 + own[g, 1]) * x + (0.4 + own[g, 2]) * x * c + rng.normal(size=180)
+    return {"y": y, "bent": y + (own[g, 2] - 0.2) * x**2, "x": x, "c": c, "k": np.where(c > 0, "b", "a"), "g": g}
+
+
+@pytest.mark.parametrize(
+    ("formula", "last"),
+    [
+        ("y ~ x * c + (1 + x * c | g)", "sd(x:c | g)"),
+        ("bent ~ x + I(x**2) + (x + I(x**2) | g)", "sd(I(x ** 2) | g)"),
+        ("y ~ x + (1 + x + I(x * c) + c | g)", "sd(I(x * c) | g)"),
+        ("y ~ x * k + (0 + k + x:k | g)", "sd(x:k[b] | g)"),
+    ],
+)
+def test_nor_in_brackets(formula, last):
+    """.86 for sd(x:c | g) was .03 where the mean of x was fifty of its standard deviations."""
+    table = _apart()
+    here, there = (mm.fit(formula, table | {"x": table["x"] + zero}) for zero in (0.0, 50.0))
+    assert here.log_evidence == pytest.approx(there.log_evidence, abs=1e-6)
+    found, expected = (fit.to_frame().loc[last, ["estimate", "sd"]].to_numpy(float) for fit in (here, there))
+    np.testing.assert_allclose(found, expected, rtol=1e-5)
+    rows = {name: column[:3] for name, column in table.items()} | {"g": np.array([0, 99, 99])}
+    of_here, of_there = here.predict(rows), there.predict(rows | {"x": rows["x"] + 50.0})
+    np.testing.assert_allclose(of_here["sd"], of_there["sd"], rtol=1e-5)
+
+
+def test_priors_of_slopes_by_group_are_those_of_the_table():
+    table = _apart()
+    table["x"] = table["x"] + 50.0
+    tight = mm.fit("y ~ x * c + (1 + x * c | g)", table, priors={"sd(x | g)": 1e-4}).to_frame()
+    assert tight.loc["sd(x | g)", "high"] < 1e-2 < tight.loc["sd(x:c | g)", "low"]
 
 
 def test_an_interaction_of_years_is_that_of_least_squares():

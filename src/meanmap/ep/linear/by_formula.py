@@ -8,6 +8,7 @@ import numpy as np
 from meanmap.core.arrays import check_finite
 from meanmap.core.errors import ColumnError, ParameterError
 from meanmap.core.language import a_type, in_percent
+from meanmap.core.meant import did_you_mean
 from meanmap.core.report import Report
 from meanmap.core.synonyms import own_words
 from meanmap.core.tables.doubts import copied_rows
@@ -17,6 +18,7 @@ from meanmap.ep.linear.doubts import doubts, fractions, overdispersed
 from meanmap.ep.linear.family import Observed
 from meanmap.ep.linear.fitted import Fitted
 from meanmap.ep.linear.formula import Formula
+from meanmap.ep.linear.instead import called_here
 from meanmap.ep.linear.integrate import UNSETTLED, Integrated, Node, integrate
 from meanmap.ep.linear.likelihoods import FAMILIES
 from meanmap.ep.linear.limits import limited
@@ -117,8 +119,10 @@ def fit(
     of the intercept: priors, and hence the evidence, are not those of `c` with an intercept, whose coefficients are
     differences. Without labels either, sd(y) and sd(x) are root mean squares. Standard deviations of effects and of
     noise are half Student with 3 degrees of freedom and scale 2.5 sd(y) / rms(x); beside an intercept in the same
-    bracket x is centred, so that the prior of the intercept refers to its mean, though the table shows the standard
-    deviation where x is 0. Correlations are uniform over correlation matrices (Lewandowski, Kurowicka & Joe 2009).
+    bracket x is centred, and a product is what is left of it as above, though the table shows standard deviations where
+    x is 0. Where a bracket has no intercept, or a product without its columns, or effects are independent (`||`), the
+    model itself depends on where x is 0, as in lme4. Correlations are uniform over correlation matrices (Lewandowski,
+    Kurowicka & Joe 2009).
     Distances between thresholds have the prior of standard deviations, and the mean of thresholds that of an intercept.
     sd(y) is 1 except for gaussian and t; for t it is the median distance from the median divided by .6745, and the
     median of y replaces its mean.
@@ -230,9 +234,10 @@ def data_rows(data: Any, read: Formula) -> int:
 def _family(name: str, link: str | None):
     links = [each for each in FAMILIES if each[0] == name]
     if not links:
-        known = ", ".join(repr(each) for each in dict.fromkeys(key[0] for key in FAMILIES))
-        more = " Ordered labels are 'cumulative'." if name == "ordinal" else ""
-        raise ParameterError(f"family is {name!r}; expected one of {known}.{more}")
+        known = list(dict.fromkeys(key[0] for key in FAMILIES))
+        meant = called_here(name)
+        near = "" if meant else did_you_mean(name, known)
+        raise ParameterError(f"family is {name!r}{near}; expected one of {', '.join(map(repr, known))}.{meant}")
     chosen = (name, links[0][1] if link is None else link)
     if chosen not in links:
         raise ParameterError(f"link of {name} is {link!r}; expected {' or '.join(repr(each[1]) for each in links)}.")

@@ -63,11 +63,11 @@ class JointDraws:
         """(draws, groups) for each effect of each factor, in the units of the data, by the name of the effect."""
         found: dict[str, list[np.ndarray]] = {}
         for _, _, thetas in self.effects():
-            start = len(self.scaled.spread)
-            for group, turn in zip(formula.rows.groups, self.scaled.group_turns, strict=True):
+            start = self.scaled.width
+            for group, units in zip(formula.rows.groups, self.scaled.groups, strict=True):
                 size, width = len(group.levels), len(group.labels)
                 part = thetas[:, start : (start := start + size * width)].reshape(-1, size, width)
-                part = part @ (self.scaled.unit * turn.T)
+                part = part @ (self.scaled.unit * units.turn.T)
                 for at, label in enumerate(group.labels):
                     found.setdefault(f"{label} | {group.name}", []).append(part[..., at])
         return {name: np.concatenate(parts)[self.order] for name, parts in found.items()}

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from importlib import import_module
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from scipy import sparse
@@ -23,6 +23,7 @@ from meanmap.ep.linear.coordinates import Coordinates
 from meanmap.ep.linear.doubts import far_outside
 from meanmap.ep.linear.draws import JointDraws, smooth, trials_of
 from meanmap.ep.linear.formula import Formula
+from meanmap.ep.linear.instead import of_a_fit
 from meanmap.ep.linear.integrate import UNSETTLED, Integrated
 from meanmap.ep.linear.leave_out import log_densities
 from meanmap.ep.linear.mixtures import Normals, Smooth, levels_of, quantiles
@@ -85,6 +86,11 @@ class Fitted(Paged, Value):
         """Refuse pickles and copies in the same words."""
         raise KindError(f"a Fitted cannot be pickled or copied: {_NOT_KEPT}")
 
+    if not TYPE_CHECKING:  # so that type checkers refuse other names
+
+        def __getattr__(self, name: str) -> Any:
+            raise AttributeError(f"'Fitted' object has no attribute {name!r}{of_a_fit(name)}")
+
     @property
     def mean(self) -> np.ndarray:
         """Estimates of the effects that all rows share, in the order of the table; `to_frame()` has their names."""
@@ -107,7 +113,8 @@ class Fitted(Paged, Value):
         for effects of groups that are 0 (`re.form=NA` in lme4), and needs no columns of groups. A binomial response is
         the share of successes. Ordered labels have a row for the probability of each;
         `predict(frame)["estimate"].unstack()` has a column for each. A censored or truncated response has the mean that
-        it has without its limits.
+        it has without its limits. Intervals turn into those of the link by its function, such as np.log; draws of
+        `expected` do too.
         """
         pandas: Any = import_module("pandas")
         data = handed_over(data)
@@ -129,8 +136,8 @@ class Fitted(Paged, Value):
         """Group effects, as a pandas frame by factor, group and effect: estimate, sd, low, high."""
         pandas: Any = import_module("pandas")
         level, parts = probability(confidence), []
-        for at, (group, turn) in enumerate(zip(self.formula.rows.groups, self.scaled.group_turns, strict=True)):
-            block, turn = at + bool(len(self.scaled.spread)), self.scaled.unit * turn
+        for at, (group, units) in enumerate(zip(self.formula.rows.groups, self.scaled.groups, strict=True)):
+            block, turn = at + bool(self.scaled.width), self.scaled.unit * units.turn
             joints = [node.settled.joint for node in self.model.nodes]
             means = [(each.predictor.split(each.mean)[block] @ turn.T).ravel() for each in joints]
             variances = [np.einsum("ab,gbc,ac->ga", turn, each.within(block), turn).ravel() for each in joints]
@@ -170,7 +177,7 @@ class Fitted(Paged, Value):
         level = probability(confidence)
         names, combinations = differences(*reference_grid(self.formula, column, at or {}), self.scaled)
         # Only the effects that all rows share have weighted draws.
-        judged = None if combinations[:, len(self.scaled.spread) :].any() else self.judged
+        judged = None if combinations[:, self.scaled.width :].any() else self.judged
         law = marginals(self.model, combinations, judged)
         found = np.stack([*law.moments, *law.interval(level)], axis=1)
         return pandas.DataFrame(found, names, ["estimate", "sd", "low", "high"])
@@ -318,7 +325,7 @@ class Fitted(Paged, Value):
         """Standard deviations and correlations of effects and parameters of the family, at each φ."""
         found, laws = [], self.model.components.covariances(phis)
         for at, group in enumerate(self.formula.rows.groups):
-            turn = self.scaled.unit * self.scaled.group_turns[at]
+            turn = self.scaled.unit * self.scaled.groups[at].turn
             covariances = turn @ laws[at] @ turn.T
             sds = np.sqrt(np.diagonal(covariances, axis1=1, axis2=2))
             found += [(f"sd({label} | {group.name})", sds[:, k]) for k, label in enumerate(group.labels)]

@@ -19,21 +19,13 @@ from meanmap.ep.linear.brackets import check_powers, check_whole, read_brackets
 from meanmap.ep.linear.frames import as_frame, formulae, holds_truths, unused_levels
 from meanmap.ep.linear.levels import refused_levels
 from meanmap.ep.linear.limits import censored, truncated
+from meanmap.ep.linear.margins import margins_of
+from meanmap.ep.linear.told import hint, told
 
 __all__ = ["Formula", "Groups", "Rows"]
 
 # Names inside C(...) that say how labels are coded.
 _CODINGS = ("Sum", "Treatment")
-# What to type in place of functions of R and Bambi.
-_TYPED = {
-    "factor": "Type C(x) for labels.",
-    "as": "Type C(x) for labels.",
-    "ns": "Splines are bs(x, df=5).",
-    "s": "Splines are bs(x, df=5).",
-    "cens": "Censored responses are censored(y, status).",
-    "trunc": "Truncated responses are truncated(y, lb=0, ub=10).",
-    "Surv": "Censored responses are censored(time, status), with status 'none' or 'right'.",
-}
 
 
 @dataclass(frozen=True)
@@ -41,7 +33,7 @@ class Groups:
     """A grouping factor: the group and design of each row, names of its effects, and the groups in order.
 
     Groups unknown when the model was fitted have the indices −1, −2, ... `sets` gives the sizes of the sets of
-    correlated effects, in order.
+    correlated effects, in order, and `margins` the columns within each that its products are made of.
     """
 
     name: str
@@ -50,6 +42,7 @@ class Groups:
     labels: tuple[str, ...]
     levels: tuple[Any, ...]
     sets: tuple[int, ...]
+    margins: tuple[dict[int, list[int]], ...]
 
 
 @dataclass(frozen=True)
@@ -85,7 +78,7 @@ class Formula:
         except InputError:
             raise
         except Exception as error:
-            raise ParameterError(f"formula {text!r} cannot be read: {_hint(text, str(error))}") from error
+            raise ParameterError(f"formula {text!r} cannot be read: {hint(text, str(error))}") from error
         self.terms = [term for together in self.brackets for term in together.terms]
         _check_once(text, [term.name for term in self.terms])
         if model.response is None:
@@ -120,7 +113,7 @@ class Formula:
         self.truths = tuple(name for name in self.asked if holds_truths(columns[name]))
         used = (*sorted(response), *self.asked)
         self.unused = {name: found for name in used if (found := unused_levels(columns[name]))}
-        with _told(text):
+        with told(text):
             known = environment([{"np": np, "censored": censored, "truncated": truncated}])
             self.matrices = formulae("formulae.matrices").DesignMatrices(model, frame, known)
             # Labels in a bracket have the columns that they have among shared effects: 1 + k:x has a slope for each.
@@ -146,26 +139,8 @@ class Formula:
 
     @property
     def margins(self) -> dict[int, list[int]]:
-        """For each column of a product or function of numbers, the columns of terms that it is made of: those of fewer
-        variables, and earlier ones of the same.
-        """
-        terms, start = [], 0
-        for term in self.matrices.common.terms.values() if self.matrices.common is not None else ():
-            if term.kind != "offset":
-                components = getattr(term, "components", ())
-                variables = {name for component in components for name in component.var_names} - {""}
-                numeric = any(component.kind == "numeric" for component in components)
-                terms.append((variables, numeric, range(start, start := start + len(term.labels))))
-        found = {}
-        for place, (variables, numeric, columns) in enumerate(terms):
-            below = [
-                at
-                for other, (fewer, _, those) in enumerate(terms)
-                if fewer and (fewer < variables or (fewer == variables and other < place))
-                for at in those
-            ]
-            found |= dict.fromkeys(columns, below) if numeric and below else {}
-        return found
+        """The columns that those of products and functions of numbers are made of."""
+        return margins_of(self.matrices.common.terms.values()) if self.matrices.common is not None else {}
 
     @property
     def empty(self) -> tuple[str, ...]:
@@ -246,7 +221,7 @@ class Formula:
             said = refused_levels(name, list(map(_as_typed, frame[name].tolist())), levels)
             if said is not None:
                 raise ColumnError(said)
-        with _told(self.text):
+        with told(self.text):
             common = None if self.matrices.common is None else self.matrices.common.evaluate_new_data(frame)
             if common is not None and len(self.names):
                 self._check_row_by_row()
@@ -286,14 +261,15 @@ class Formula:
 
     def _group(self, name: str, frame: Any, new: bool) -> Groups:
         brackets = [together for together in self.brackets if together.factor == name]
-        columns, labels, sets = [], [], []
+        columns, labels, sets, margins = [], [], [], []
         for design in (self.designs[at] for at, each in enumerate(self.brackets) if each.factor == name):
-            with _told(self.text):
+            with told(self.text):
                 part = np.asarray((design.evaluate_new_data(frame) if new else design).design_matrix, float)
             part = part.reshape(len(part), -1)
             columns.append(np.broadcast_to(part, (len(frame), part.shape[1])))  # only constants: one row
             labels += [_whole(label) for term in design.terms.values() for label in term.labels]
             sets.append(part.shape[1])
+            margins.append(margins_of(design.terms.values()))
         _check_computed(np.concatenate(columns, axis=1), self.text)
         keys = [component.name for component in brackets[0].terms[0].factor.components]
         if any(key not in frame for key in keys):
@@ -309,7 +285,8 @@ class Formula:
         for row in rows:
             place.setdefault(row, len(self.levels[name]) - 1 - len(place))
         index = np.array([place[row] for row in rows])
-        return Groups(name, index, np.concatenate(columns, axis=1), tuple(labels), self.levels[name], tuple(sets))
+        design, known = np.concatenate(columns, axis=1), self.levels[name]
+        return Groups(name, index, design, tuple(labels), known, tuple(sets), tuple(margins))
 
 
 def _check_once(text: str, names: list[str]) -> None:
@@ -343,27 +320,6 @@ def _check_computed(matrix: np.ndarray, text: str) -> None:
         )
 
 
-def _hint(text: str, error: str) -> str:
-    """Messages of the parser, with advice on what to type."""
-    if error.startswith("The response term must"):
-        return "its response is several terms; expected a column, a function of columns, or p(successes, trials)."
-    if "'Term' and 'Intercept'" in error or "'Intercept' and" in error:
-        if "|" not in text:
-            return "1 is subtracted from the response; type I(y - 1)."
-        return "1 is subtracted in brackets; type (0 + x | group) for slopes without intercepts."
-    if error.startswith("Don't know how to parse '.'"):
-        return "'.' for all other columns is not supported; name them."
-    if error == "Don't know how to parse ''":
-        return "a term is missing at its end."
-    if error == "Don't know how to parse '~'":
-        return "it has no response; expected one, such as 'y ~ x + (1 | group)'."
-    if re.search(r"\d[eE][+-]?\d", text) and error.startswith("Expect ')'"):
-        return "numbers such as 1e3 are written out: 1000."
-    if error.endswith("character: ^"):
-        return f"{error}; powers are I(x ** 2), or poly(x, 2)."
-    return error
-
-
 def _whole(label: str) -> str:
     """C(year)[2000] instead of C(year)[2000.0], if the column holds integers."""
     return re.sub(r"(?<=\[)(-?\d+)\.0(?=\])", r"\1", label)
@@ -381,22 +337,3 @@ def _ordered(levels: set[Any]) -> list[Any]:
         return sorted(levels)
     except TypeError:
         return sorted(levels, key=str)
-
-
-class _told:
-    """Errors of the parser, stated in terms of the formula."""
-
-    def __init__(self, text: str):
-        self.text = text
-
-    def __enter__(self) -> None:
-        pass
-
-    def __exit__(self, kind: object, error: object, trace: object) -> None:
-        if isinstance(error, KeyError):
-            name = str(error).strip("'")
-            known = _TYPED.get(name, "Functions of NumPy are np.log(x), and so on; numbers of successes are "
-                                     "p(successes, trials).")  # fmt: skip
-            raise ColumnError(f"formula {self.text!r} has {error}, which is not a known function. {known}") from error
-        if isinstance(error, Exception) and not isinstance(error, InputError):
-            raise ColumnError(f"formula {self.text!r} does not fit the data: {error}") from error

@@ -22,7 +22,7 @@ def separated(formula: Formula, scaled: Scaled, observed: Observed, law: Family)
     """
     if not law.ends and not law.censored:
         return []
-    columns = (formula.rows.shared - scaled.middle) / scaled.spread
+    columns = (formula.rows.shared - scaled.shared.middle) / scaled.shared.spread
     counted, response = observed.weights > 0, observed.response
     high, low = (law.ends == 2) & (response == observed.trials), response == 0
     if law.censored:
@@ -36,7 +36,7 @@ def separated(formula: Formula, scaled: Scaled, observed: Observed, law: Family)
     for chosen, whole in separating(columns[counted], signs[counted], scaled.intercept):
         names = [formula.names[at] for at in chosen]
         listed = ", ".join(map(repr, names))
-        tighter = ", ".join(f"{names[k]!r}: (0.0, {1 / scaled.spread[at]:.2g})" for k, at in enumerate(chosen))
+        tighter = ", ".join(f"{names[k]!r}: (0.0, {1 / scaled.shared.spread[at]:.2g})" for k, at in enumerate(chosen))
         found.append(
             f"{listed} {'separates' if len(names) == 1 else 'together separate'} the response"
             f"{'' if whole else ' in some rows'}: {_NO_MAXIMUM} "
