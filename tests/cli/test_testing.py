@@ -370,6 +370,27 @@ def test_a_page_names_the_column_with_the_smallest_pvalue(pvalues, said, monkeyp
     assert [row[0] for row in section.tables[0][1:]] == sorted(pvalues, key=pvalues.__getitem__)
 
 
+def test_columns_are_listed_once(tmp_path):
+    """A page said "and 6 more on the page of --report", and the columns of tests were repeated by their effects."""
+    rng = np.random.default_rng(18_200_020)
+    table = {"arm": ["control", "treatment"] * 100, **{f"c{k}": rng.normal(size=200) + k % 2 for k in range(9)}}
+    table["c1"][::2] -= 1
+    table["c2"][:40] = np.nan
+    path, page = tmp_path / "table.csv", tmp_path / "page.html"
+    pd.DataFrame(table).to_csv(path, index=False)
+    said = run("two-sample", path, "--by", "arm", "--effect", "--seed", 0, "--report", page).stdout
+    assert said.count("mean c1: ") == said.count(" more on the page of --report") == 1
+    assert "distance of embeddings " in said
+    page = page.read_text()
+    assert "on the page of --report" not in page
+    assert page.count(">mean c1</th>") == 1
+    assert page.count(">missing c2</th>") == 1
+    assert page.count(">p-value</th>") == 2  # of the test, and of the columns
+    assert "p-value, corrected for all columns" not in page
+    assert "arm=<wbr>control" in page
+    assert "shares of missing values by all rows, all else by complete rows" in page
+
+
 def test_standard_input(files):
     first, second, _ = files
     found = run("two-sample", "-", second, "--json", "--seed", 2, stdin=first.read_text())

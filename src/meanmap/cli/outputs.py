@@ -71,22 +71,34 @@ def tell(
         return
     say(f"{question} {answer(result, question, level)}\n\n{result}")
     if effect is not None:
-        say(f"\n{effect}")
+        # A test of samples has listed its columns.
+        lines = effect.together() if getattr(result, "differences", ()) else effect.lines()
+        say(f"\n{effect.written(lines)}")
     for note in in_few(notes):
         say(f"  note       {note}")
 
 
 def answer(result: TestResult, question: str, level: float) -> str:
-    """The answer in a sentence; a claim that is not shown is not thereby disproved."""
+    """The answer in a sentence; a claim that is not shown is not thereby disproved. Another sentence says if shares of
+    missing values differ.
+    """
+    gaps = result.of_missing if isinstance(result, ColumnsResult) else ""
+    return " ".join(filter(None, (_answer(result, question, level), gaps)))
+
+
+def _answer(result: TestResult, question: str, level: float) -> str:
     found = f"at level {level:g}, p = {result.pvalue:.3g}."
     rejected = result.reject(level)
     if isinstance(result, ClosenessResult):  # where rejecting means yes
         return f"Yes: shown {found}" if rejected else f"Not shown {found}"
     if rejected:
         return f"No: rejected {found}"
-    if isinstance(result, ColumnsResult) and result.shows_some:
-        return f"Weak evidence of a difference: not rejected {found[:-1]}, but an interval below excludes zero."
-    return f"No evidence of {'dependence' if question.startswith('Are ') else 'a difference'}: not rejected {found}"
+    of = "dependence" if question.startswith("Are ") else "a difference"
+    if isinstance(result, ColumnsResult):
+        of += result.among
+        if result.shows_some:
+            return f"Weak evidence of {of}: not rejected {found[:-1]}, but an interval below excludes zero."
+    return f"No evidence of {of}: not rejected {found}"
 
 
 def tell_graph(graph: Any, notes: Sequence[str], as_json: bool) -> None:

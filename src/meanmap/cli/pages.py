@@ -83,16 +83,21 @@ def write_test(
     settings = (*in_own_words(said), *(("note", note) for note in in_few(in_own_words(notes))))
     text = f"{result.method[:1].upper()}{result.method[1:]}. {first.text}"
     shown = answer(result, question, level)
-    if isinstance(result, ColumnsResult) and result.reject(level):
+    if isinstance(result, ColumnsResult):
         shown = " ".join((shown, *result.differences.sentences()))
+    where: list[Section] = []
+    if isinstance(result, TwoSampleResult) and getattr(result.witness, "points", None) is not None:
+        where = _differences(result, level, samples)
+        tables = result.differences.tables() if where else tables  # p-values of columns have their own section
     sections = [Section("The answer", shown, text, charts=first.charts, tables=(settings, *tables))]
     if effect is not None:
-        said = (("what", "value"), *effect.lines(), *(("warning", text) for text in in_own_words(effect.warnings)))
+        warnings = (("warning", text) for text in in_own_words(effect.warnings))
         large = f"{effect.method[:1].upper()}{effect.method[1:]}, with {100 * effect.confidence:g} % intervals."
-        sections.append(Section("Effect size", large, tables=(said,)))
-    if isinstance(result, TwoSampleResult) and getattr(result.witness, "points", None) is not None:
-        sections += _differences(result, level, samples)
-    _write(path, question, [*sections, *others], result.seed, result.to_dict())
+        columns = () if getattr(result, "differences", ()) else effect.differences.tables()
+        sections.append(
+            Section("Effect size", large, tables=((("what", "value"), *effect.together(), *warnings), *columns))
+        )
+    _write(path, question, [*sections, *where, *others], result.seed, result.to_dict())
 
 
 def rows(said: Sequence[Mapping[str, Any]]) -> list[list[str]]:

@@ -6,6 +6,7 @@ import io
 import json
 import math
 import platform
+import re
 import sys
 from collections.abc import Mapping, Sequence
 from functools import cache
@@ -211,9 +212,9 @@ def _plain_table(rows: Sequence[Sequence[str]]) -> str:
 
 def _table(rows: Sequence[Sequence[str]], title: str) -> str:
     marks = [_mark(column) for column in zip(*rows[1:], strict=True)]
-    head = "".join(f'<th scope="col"{mark}>{html.escape(cell)}</th>' for cell, mark in zip(rows[0], marks, strict=True))
+    head = "".join(f'<th scope="col"{mark}>{_breakable(cell)}</th>' for cell, mark in zip(rows[0], marks, strict=True))
     body = "".join(
-        f'<tr><th scope="row"{marks[0]}>{html.escape(first)}</th>'
+        f'<tr><th scope="row"{marks[0]}>{_breakable(first)}</th>'
         + "".join(f"<td{mark}>{html.escape(cell)}</td>" for cell, mark in zip(others, marks[1:], strict=True))
         + "</tr>\n"
         for first, *others in rows[1:]
@@ -226,6 +227,11 @@ def _table(rows: Sequence[Sequence[str]], title: str) -> str:
         f'<div class="scroll" role="region" aria-label="{what}" tabindex="0">\n'
         f"<table{sorts}><thead><tr>{head}</tr></thead>\n<tbody>{body}</tbody></table></div>"
     )
+
+
+def _breakable(cell: str) -> str:
+    """The head of a column or row, which breaks on a small screen between words and within names such as arm=new."""
+    return re.sub(r"(?<=\w)([=._/])(?=\w)", r"\1<wbr>", html.escape(cell))
 
 
 def _mark(column: Sequence[str]) -> str:

@@ -26,15 +26,15 @@ def test_a_gap_in_one_column_costs_the_others_nothing(of):
     """Two of five rows were lost for what was spent, and its difference with them."""
     table = visits(np.random.default_rng(0))
     result = of(table, by="arm", missing="drop", rng=0)
-    by = {each.column: each for each in result.differences}
+    by = {each.column: each for each in result.differences if each.label is None}
     for name in ("spent", "rating"):
         x, y = (table[name][table["arm"] == arm].dropna() for arm in "ab")
-        expected = ttest_ind(y, x, equal_var=False).confidence_interval(1 - 0.05 / 3)
+        expected = ttest_ind(y, x, equal_var=False).confidence_interval(1 - 0.05 / 5)
         assert by[name].rows == (len(x), len(y))
         assert (by[name].difference.low, by[name].difference.high) == pytest.approx(tuple(expected))
         assert f"; {len(x)} and {len(y)} rows" in str(result)
     assert sum(result.sizes) == len(table.dropna())
-    assert "; each column by all rows that have it, all else by complete rows" in str(result)
+    assert "; each column by all rows that have it, shares of missing values by all rows, all else" in str(result)
     said = json.loads(json.dumps(result.to_dict()))["differences"]
     assert {tuple(each["rows"]) for each in said} == {each.rows for each in result.differences}
 
@@ -92,13 +92,16 @@ def test_with_a_design_each_column_is_compared_as_if_it_were_alone(design, way):
         return found.differences
 
     kept = ["arm", *design.values()]
-    whole = {each.column: each for each in differences(table[[*kept, "spent", "rating", "bought"]])}
-    for name, found in whole.items():
-        (alone,) = differences(table[[*kept, name]])
+    whole = differences(table[[*kept, "spent", "rating", "bought"]])
+    assert [each.column for each in whole if each.of_gaps] == ["rating", "bought"] or way != "by"
+    for found in whole:
+        name = found.column
+        (alone,) = (each for each in differences(table[[*kept, name]]) if each.of_gaps == found.of_gaps)
         expected = (alone.first, alone.second, alone.clarity)
         assert (found.first, found.second, found.clarity) == pytest.approx(expected, rel=1e-9)
-        assert found.rows == tuple(table.dropna(subset=[*kept, name]).groupby("arm").size())
-        assert alone.rows is None
+        counted = kept if found.of_gaps else [*kept, name]
+        assert found.rows == tuple(table.dropna(subset=counted).groupby("arm").size())
+        assert alone.rows is None or alone.of_gaps
 
 
 @pytest.mark.parametrize("design", ["clusters", "within"])
@@ -141,8 +144,87 @@ def test_gaps_at_random_leave_the_intervals_right():
         own = own_rows(list(samples.values()), list(samples), "drop", None, None)
         kept = {name: ~np.isnan(each["even"]) for name, each in samples.items()}
         whole = {name: {key: column[kept[name]] for key, column in each.items()} for name, each in samples.items()}
-        for each in differences_of_all(whole, 0.8, own=own):  # two intervals of 90 %
+        found = differences_of_all(whole, 0.7, own=own)  # three intervals of 90 %, one of missing values
+        for each in (each for each in found if not each.of_gaps):
             assert (each.rows is None) == (each.column == "even")  # whose rows are the complete ones
             held[each.column] += each.difference.low <= 0.5 <= each.difference.high
     low, high = binom.ppf([FAILURE_RATE, 1 - FAILURE_RATE], 300, 0.9)
     assert all(low <= count <= high for count in held.values())
+
+
+def two_arms(seed, gaps, n=3000):
+    """Two arms without any difference but in the share of missing ages."""
+    rng = np.random.default_rng(seed)
+    arm = np.arange(n) % 2
+    table = pd.DataFrame({"arm": np.where(arm, "new", "control"), "age": rng.normal(40, 9, n)})
+    table["paid"] = rng.random(n) < 0.3
+    table.loc[rng.random(n) < np.where(arm, *gaps[::-1]), "age"] = np.nan
+    return table
+
+
+@pytest.mark.parametrize("way", ["by", "samples", "several", "effect"])
+def test_shares_of_missing_values_have_a_row(way):
+    table = two_arms(18_200_011, (0.1, 0.2))
+    parts = {name: part.drop(columns="arm") for name, part in table.groupby("arm")}
+    result = {
+        "by": lambda: mm.two_sample_test(table, by="arm", missing="drop", rng=0),
+        "samples": lambda: mm.two_sample_test(*parts.values(), missing="drop", rng=0),
+        "several": lambda: mm.k_sample_test(parts, missing="drop", rng=0),
+        "effect": lambda: mm.two_sample_effect(table, by="arm", missing="drop", rng=0),
+    }[way]()
+    first = result.differences[0]
+    shares = tuple(part["age"].isna().mean() for part in parts.values())
+    assert (first.column, first.label, first.rows) == ("age", "(missing)", (1500, 1500))
+    assert (first.first, first.second) == pytest.approx(shares)
+    assert first.clear
+    assert first.of_gaps
+    assert result.differences.comparisons == 3
+    assert "missing age: " in str(result)
+    assert "The share of rows where age is missing is " in first.sentence()
+
+
+def test_the_answer_says_that_the_test_does_not_compare_missing_values(tmp_path):
+    """12 and 15 % of 60,000 ages were missing without a word."""
+    result = mm.two_sample_test(two_arms(18_200_011, (0.1, 0.2)), by="arm", missing="drop", rng=0)
+    assert result.pvalue > 0.05
+    said = "values are missing in different shares, which the test of complete rows does not compare"
+    assert f"  missing    {said}" in str(result)
+    result.page(tmp_path / "page.html")
+    page = (tmp_path / "page.html").read_text()
+    assert "No evidence of a difference in complete rows: " in page
+    assert f"V{said[1:]}. The share of rows where age is missing is " in page
+    same = mm.two_sample_test(two_arms(18_200_012, (0.1, 0.1)), by="arm", missing="drop", rng=0)
+    assert "age" in [each.column for each in same.differences if each.of_gaps]
+    assert said not in str(same)
+
+
+def test_missing_labels_that_are_a_label_are_called_missing():
+    table = two_arms(18_200_013, (0.1, 0.2)).assign(town=lambda t: np.where(t["age"].isna(), None, "Bonn"))
+    result = mm.two_sample_test(table[["arm", "town", "paid"]], by="arm", missing="category", rng=0)
+    (found,) = (each for each in result.differences if each.column == "town")
+    assert str(found).startswith(("missing town: ", "town = Bonn: "))
+    assert result.pvalue <= 0.05  # the test compares them
+
+
+def test_intervals_of_missing_values_hold():
+    """95 % intervals of 300 tables with unequal gaps, three comparisons each, by their binomial bounds."""
+    from meanmap.stats.samples.comparing import differences_of_all
+    from meanmap.stats.samples.own_rows import own_rows
+
+    rng, held, together = np.random.default_rng(18_200_014), 0, 0
+    for _ in range(300):
+        samples = {}
+        for name, n, gaps in (("x", 300, 0.1), ("y", 200, 0.15)):
+            each = rng.normal(size=(n, 2))
+            each[rng.random(n) < gaps, 0] = np.nan
+            samples[name] = {"gappy": each[:, 0], "whole": each[:, 1]}
+        own = own_rows(list(samples.values()), list(samples), "drop", None, None)
+        kept = {name: ~np.isnan(each["gappy"]) for name, each in samples.items()}
+        whole = {name: {key: column[kept[name]] for key, column in each.items()} for name, each in samples.items()}
+        found = differences_of_all(whole, own=own)
+        assert found.comparisons == 3
+        right = [each.difference.low <= 0.05 * each.of_gaps <= each.difference.high for each in found]
+        held += right[[each.of_gaps for each in found].index(True)]
+        together += all(right)
+    assert held >= binom.ppf(FAILURE_RATE, 300, 1 - 0.05 / 3)
+    assert together >= binom.ppf(FAILURE_RATE, 300, 0.95)

@@ -287,8 +287,9 @@
   function sortable(table) {
     const heads = [...table.tHead.rows[0].cells];
     heads.forEach((head, i) => {
-      const button = element("button", head.textContent, { type: "button" });
-      head.replaceChildren(button);
+      const button = element("button", undefined, { type: "button" });
+      button.append(...head.childNodes);
+      head.append(button);
       button.addEventListener("click", () => {
         const up = head.getAttribute("aria-sort") !== "ascending";
         heads.forEach((other) => other.removeAttribute("aria-sort"));

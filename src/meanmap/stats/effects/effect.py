@@ -1,5 +1,6 @@
 """Effect sizes: distances with intervals, in interpretable units."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -16,6 +17,11 @@ from meanmap.stats.shown import Shown
 
 __all__ = ["Effect", "doubt_about_mean"]
 
+# The note on an interval of the distance that begins at 0.
+FROM_ZERO = (
+    "this distance alone leaves open whether there is any difference; a test, which also compares single columns and "
+    "pairs of them, may still show one"
+)
 # With fewer rows in a sample its mean may not be approximately normal; coverage is tested from this number on.
 FEW = 50
 
@@ -100,7 +106,7 @@ class Effect(Paged, Value):
         first = [each.column for each in self.differences]
         data = () if self.shown is None else self.shown.charts(first)
         charts = tuple(self._chart(name, e, units[name]) for name, e in self._intervals.items())
-        tables = (("what", "value"), *self._together()), *self.differences.tables(), note_table(self.warnings)
+        tables = (("what", "value"), *self.together()), *self.differences.tables(), note_table(self.warnings)
         level = f"{100 * self.confidence:g} % intervals."
         text = " ".join(filter(None, (f"In parentheses: {level}", "" if self.shown is None else self.shown.note)))
         answer = Section("The answer", self._answer(), text, charts=data, tables=tables)
@@ -127,10 +133,10 @@ class Effect(Paged, Value):
         """The result in words."""
         columns = [("column", text) for text in said_of(self.differences)]
         columns += [("intervals of columns", self.differences.intervals)] if columns else []
-        return [*columns, *self._together()]
+        return [*columns, *self.together()]
 
-    def _together(self) -> list[tuple[str, str]]:
-        """The size of all differences together, in words."""
+    def together(self) -> list[tuple[str, str]]:
+        """The lines on all differences together, without those of single columns."""
         moved = (
             f"as far apart as after a shift of every column by {self.shift} standard deviations; not a difference of "
             "means: spread, shape and relations count, too"
@@ -141,11 +147,16 @@ class Effect(Paged, Value):
         correlation = [] if self.correlation is None else [("correlation of features", str(self.correlation))]
         share = f"at least {self.share} of all, for the effect to vanish"
         always = [("rows that would change", share), ("distance of embeddings", str(self.distance))]
-        return [*shift, *correlation, *always]
+        from_zero = self.correlation is None and self.distance.low <= 0
+        return [*shift, *correlation, *always, *([("intervals from 0", FROM_ZERO)] if from_zero else [])]
 
     def __str__(self) -> str:
+        return self.written(self.lines())
+
+    def written(self, lines: Sequence[tuple[str, str]]) -> str:
+        """Some lines of the result under its title, with the caveats."""
         title = f"{self.method}, with {100 * self.confidence:g} % intervals"
-        said = [f"  {what:25}  {value}" for what, value in self.lines()]
+        said = [f"  {what:25}  {value}" for what, value in lines]
         return "\n".join([title, *said, *(f"  warning  {text}" for text in in_few(self.warnings))])
 
     @staticmethod

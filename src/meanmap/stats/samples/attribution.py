@@ -12,6 +12,7 @@ from meanmap.core.types import Points, Seed
 from meanmap.kernels.gram import gram_matrix
 from meanmap.kernels.stationary import Laplace
 from meanmap.stats.designs.exchanges import Exchange
+from meanmap.stats.samples.all_rows import AllRows
 from meanmap.stats.samples.exchanged import exchanged_forms
 from meanmap.stats.samples.scores import LEAST_SPREAD, Scores, grouped_forms, soft_maximum, stepped_down
 from meanmap.stats.samples.shuffling import Place, leaf_at, places_of_columns
@@ -63,8 +64,9 @@ def attributed(
     rng: Seed,
     n_permutations: int,
     design: Exchange | None = None,
+    whole: AllRows | None = None,
 ) -> Attributed:
-    """P-values for the columns of a pooled sample."""
+    """P-values for the columns of a pooled sample of complete rows, of which `whole` are all rows."""
     check_draws(n_permutations)
     generator = Rng.of(rng).generator
     scores = Scores.of(domain, points, columns, dict(widths), least=1)
@@ -73,23 +75,31 @@ def attributed(
         tested = _tested_under(scores, sizes, design, n_permutations, generator)
     elif scores is not None:
         chosen, _ = some_rows(sizes, generator)
-        tested = _tested_columns(scores, sizes, chosen, n_permutations, generator)
+        tested = _tested_columns(scores, sizes, chosen, n_permutations, generator, whole)
     rest = {name: 1.0 for name in places_of_columns(domain, points, columns, widths) if name not in tested.own}
     return Attributed(tested.own | rest, tested.dependence | rest if tested.dependence else {})
 
 
 def _tested_columns(
-    scores: Scores, sizes: Sequence[int], pairs: np.ndarray, n_permutations: int, generator: np.random.Generator
+    scores: Scores,
+    sizes: Sequence[int],
+    pairs: np.ndarray,
+    n_permutations: int,
+    generator: np.random.Generator,
+    whole: AllRows | None,
 ) -> Attributed:
-    """P-values for each column, corrected for multiplicity: from the column's own ranks, and from its products with
-    other columns among the rows `pairs`.
+    """P-values for each column, corrected for multiplicity: from the column's own ranks, in all rows that have it, and
+    from its products with other columns among the rows `pairs`.
 
     Each compares a column with the maximum over all columns not rejected before it (step-down,
     Westfall & Young 1993, algorithm 2.8). This bounds the family-wise error rate for any differences in other columns.
     """
     samples = np.repeat(np.arange(len(sizes)), sizes)
     d = len(scores.names)
-    own = _of_ranks(scores, grouped_forms(_exchanged(samples, n_permutations, generator), sizes))
+    if whole is None:
+        own = _named(scores, _of_ranks(scores, grouped_forms(_exchanged(samples, n_permutations, generator), sizes)))
+    else:
+        own = whole.pvalues(n_permutations, generator)
     dependence: dict[str, float] = {}
     if d > 1:
         labels = _exchanged(samples[pairs], n_permutations, generator)
@@ -99,7 +109,7 @@ def _tested_columns(
         each = range(len(sizes) if len(sizes) > 2 else 1)
         values = [_of_products(main[:, kept], scores.of_main[kept], labels == g, d) for g in each]
         dependence = _named(scores, stepped_down(np.max(values, axis=0)))
-    return Attributed(_named(scores, own), dependence)
+    return Attributed(own, dependence)
 
 
 def _tested_under(

@@ -7,6 +7,7 @@ from typing import Any, overload
 import numpy as np
 
 from meanmap.core.language import in_python
+from meanmap.core.tables.missing import MISSING_LABEL
 from meanmap.core.values import Value, frame_of, label_shown, plain
 from meanmap.stats.result import Interval
 from meanmap.stats.samples.deviations import LEAST_UNITS
@@ -27,17 +28,18 @@ class ColumnDifference(Value):
     """How one column differs between two samples.
 
     `result.differences` of `two_sample_test` holds one for each column of numbers, and one for each frequent label, or
-    for the share of ones if numbers are 0 or 1. If more than half of the numbers are one value, such as zero, two more
-    compare the share of this value and the mean of the others. Standard deviations are given if they are shown to
-    differ. `print(difference)` shows one line, `print(result.differences)` a table of all, and
-    `result.differences.to_frame()` is a pandas frame.
+    for the share of ones if numbers are 0 or 1; and if rows with missing values are dropped, one for the share of
+    missing values of each column that has any. The test itself does not compare these. If more than half of the numbers
+    are one value, such as zero, two more compare the share of this value and the mean of the others. Standard
+    deviations are given if they are shown to differ. `print(difference)` shows one line, `print(result.differences)` a
+    table of all, and `result.differences.to_frame()` is a pandas frame.
 
     Attributes
     ----------
     column : str
         The name of the column.
     label : str or None
-        The label or number whose shares of rows are compared; None if means are.
+        The label or number whose shares of rows are compared, "(missing)" for missing values; None if means are.
     first, second : float
         The mean in each sample, or the share of rows with the label. The mean of times is a `numpy.datetime64`. With
         strata they are means over strata, whose weights are the same in both samples.
@@ -62,8 +64,8 @@ class ColumnDifference(Value):
         The means or shares of all rows without strata or weights, if the compared ones have any; else None, and for
         times.
     rows : tuple of two int, or None
-        The number of rows of each sample in which the column is observed, if rows with missing values were dropped and
-        complete rows are fewer.
+        The number of rows of each sample that are compared, if rows with missing values were dropped and complete rows
+        are fewer: those in which the column is observed or, for its missing values, all.
     pvalue : float or None
         The p-value of the hypothesis of equal means, by the distribution that the interval uses, if a column of numbers
         is the only one that is compared, in two samples.
@@ -88,6 +90,11 @@ class ColumnDifference(Value):
     def clear(self) -> bool:
         """Whether the interval of the difference excludes zero."""
         return not self.difference.low <= 0 <= self.difference.high
+
+    @property
+    def of_gaps(self) -> bool:
+        """Whether shares of missing values are compared, which the test itself does not compare."""
+        return self.label == MISSING_LABEL and self.rows is not None
 
     @property
     def has_interval(self) -> bool:
@@ -117,7 +124,9 @@ class ColumnDifference(Value):
         if self.label is not None:
             low, size, high = (f"{100 * end:.3g}" for end in (by.low, by.estimate, by.high))
             first, second = (f"{100 * share:.3g} %" for share in (self.first, self.second))
-            return f"{self.column} = {label_shown(self.label)}", first, second, f"{size} ({low} to {high}) points"
+            missing = self.label == MISSING_LABEL
+            what = f"missing {self.column}" if missing else f"{self.column} = {label_shown(self.label)}"
+            return what, first, second, f"{size} ({low} to {high}) points"
         if isinstance(self.first, np.datetime64):
             first, second = (str(mean.astype("datetime64[m]")) for mean in (self.first, self.second))
             return f"mean {self.column}", first, second, f"{by} days"
@@ -151,8 +160,9 @@ class ColumnDifference(Value):
         else:
             _, first, second, difference = self.cells()
             where = "" if self.without is None else f" where it is not {self.without}"
-            share = f"share of rows with {self.column} = {label_shown(self.label)}"
-            what = share if self.label is not None else f"mean of {self.column}{where}"
+            label = "" if self.label is None else f" = {label_shown(self.label)}"
+            share = f"with {self.column}{label}" if self.label != MISSING_LABEL else f"where {self.column} is missing"
+            what = f"share of rows {share}" if label else f"mean of {self.column}{where}"
             by = f"a difference of {difference}"
         return f"The {what} is {first} in {one} and {second} in {other}, {by}."
 
@@ -225,8 +235,10 @@ class Differences(Value, Sequence[ColumnDifference]):
         """The confidence levels of all intervals, and which rows are compared, as a text."""
         apart = self.ratios > 1 and self._spread
         more = f", and those of standard deviations for {self.ratios}" if apart else ""
-        own = any(each.rows is not None for each in self.each)
-        told = "; each column by all rows that have it, all else by complete rows" * own
+        own = any(each.rows is not None and not each.of_gaps for each in self.each)
+        gaps = any(each.of_gaps for each in self.each)
+        said = ["each column by all rows that have it"] * own + ["shares of missing values by all rows"] * gaps
+        told = f"; {', '.join(said)}, all else by complete rows" if said else ""
         told += f"; differences are {self._which}" if self.each else ""
         told += f"; {ADJUSTED}" * self.unlike
         told += "; those of rank correlations are simultaneous for all pairs of columns" * bool(self.relations)
@@ -244,8 +256,11 @@ class Differences(Value, Sequence[ColumnDifference]):
         return len(self.each)
 
     def sentences(self) -> tuple[str, ...]:
-        """The clearest difference of a column, and of a rank correlation, as sentences, if there are any."""
-        clear = [each.sentence() for each in self if each.shown][:1]
+        """The clearest difference of the values of a column, of missing values, and of a rank correlation, as
+        sentences, if there are any.
+        """
+        clear = [each.sentence() for each in self if each.shown and not each.of_gaps][:1]
+        clear += [each.sentence() for each in self if each.shown and each.of_gaps][:1]
         for each in self.relations[:1]:
             what, first, second, by = each.cells()
             one, other = self[0].names
@@ -334,8 +349,8 @@ def _apart(first: float, second: float) -> tuple[str, str]:
 
 
 def said_of(found: Differences) -> list[str]:
-    """A line for each clear difference; if these are few, also for the clearest of other columns. If most rows of a
-    column have one number, all three of its differences are shown.
+    """A line for each clear difference; if these are few, also for the clearest one of other columns, without shares of
+    missing values. If most rows of a column have one number, all three of its differences are shown.
     """
     related = []
     for each in found.relations[:LEAST_SAID]:
@@ -343,8 +358,9 @@ def said_of(found: Differences) -> list[str]:
         related.append(f"{what}: {first} in {found[0].names[0]}, {second} in {found[0].names[1]}, a difference of {by}")
     said = [each for each in found if each.shown][:MOST_SAID]
     whole = {each.column for each in found if each.without is not None}
-    for each in found:
-        new = each.column not in {other.column for other in said} or (each.column in whole and each not in said)
+    for each in (each for each in found if not each.of_gaps):
+        here = {other.column for other in said if not other.of_gaps}
+        new = each.column not in here or (each.column in whole and each not in said)
         if len(related) + len(said) < LEAST_SAID and new:
             said.append(each)
     more = len(found) - len(said)

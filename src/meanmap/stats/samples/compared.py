@@ -8,8 +8,9 @@ from meanmap.core.pieces.sources import comes_in_pieces
 from meanmap.core.tables.schema import admitted
 from meanmap.features.states.reading import Reading
 from meanmap.stats.asked import Found, OfSamples
+from meanmap.stats.samples.all_rows import AllRows
 from meanmap.stats.samples.by_column import Differences
-from meanmap.stats.samples.comparing import differences_of_all
+from meanmap.stats.samples.comparing import by_name, differences_of_all
 from meanmap.stats.samples.own_rows import OwnRows, own_rows
 from meanmap.stats.shown import Shown
 
@@ -28,6 +29,8 @@ class OfComparedSamples(OfSamples):
         The differences of the columns.
     own : OwnRows
         The rows in which each column is observed.
+    whole : AllRows or None
+        All rows of each column, if some rows have missing values.
     reading : Reading or None
         How pieces of files are read.
     """
@@ -35,6 +38,7 @@ class OfComparedSamples(OfSamples):
     came: list[Any] = field(default_factory=list)
     differences: Differences = field(default_factory=Differences)
     own: OwnRows = field(default_factory=OwnRows)
+    whole: AllRows | None = None
     reading: Reading | None = None
 
     def answer(self) -> Any:
@@ -54,6 +58,8 @@ class OfComparedSamples(OfSamples):
         self.own = own_rows(self.came, names, self.missing, self.kinds, self.by, self.said)
         samples = dict(zip(names, self.parts, strict=True))
         self.differences = differences_of_all(samples, design=self.exchange, own=self.own)
+        if self.own.gaps:
+            self.whole = AllRows.of(self.own, {name: by_name(sample, name) for name, sample in samples.items()})
 
     def draw(self, clean: Sequence[Any]) -> Shown | None:
         """The distribution of each column, in the rows in which it is compared."""
@@ -76,4 +82,7 @@ class OfComparedSamples(OfSamples):
             self.came = self.parts
             self.parts, _ = admitted(self.parts, self.names, self.missing, self.kinds, least=0)
         self.compare()
-        return replace(found, more={**found.more, "differences": self.differences})
+        more = {"differences": self.differences}
+        if self.whole is not None:
+            more["alone"] = self.whole.pvalues(self.n_draws, self.random.generator)
+        return replace(found, more={**found.more, **more})

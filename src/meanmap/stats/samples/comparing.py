@@ -11,7 +11,7 @@ from scipy.special import ndtri, stdtrit
 from meanmap.core.tables.chunks import source_of
 from meanmap.core.tables.doubts import columns_in
 from meanmap.core.tables.kinds import family_of
-from meanmap.core.tables.missing import length
+from meanmap.core.tables.missing import MISSING_LABEL, length
 from meanmap.core.tables.order import holds_dates
 from meanmap.core.tables.table import Table
 from meanmap.core.tables.written import MANY
@@ -103,8 +103,18 @@ def differences_of_all(
         sizes = {sample: len(part) for sample, part in wider[name].items()}
         among = pairs if own.design is None else _pairs(sizes, own.design.among(own.there[name]))
         compared += [each._replace(own=True) for each in _compared(name, wider[name], among)]
+    compared += [] if own is None else _of_gaps({name: own.gaps[name] for name in columns if name in own.gaps}, own)
     found = _estimated(compared, confidence, "" if design is None else design.told("").strip())
     return found if design is not None or len(samples) != 2 else replace(found, relations=_relations(columns))
+
+
+def _of_gaps(gaps: Mapping[str, Columns], own: OwnRows) -> list["_Compared"]:
+    """The comparisons of shares of missing values, of all rows whose design is known."""
+    if not gaps:
+        return []
+    pairs = _pairs({name: len(part) for name, part in next(iter(gaps.values())).items()}, own.design)
+    found = [each for name, parts in gaps.items() for each in _compared(name, parts, pairs)]
+    return [each._replace(own=True, gaps=True) for each in found]
 
 
 def _relations(columns: Mapping[str, Mapping[str, np.ndarray]]) -> tuple[Relation, ...]:
@@ -233,8 +243,8 @@ def _known(sizes: tuple[int, int], design: Exchange) -> Cells | None:
 
 class _Compared(NamedTuple):
     """A column of two samples; the label or number whose shares are compared; the number that was left out; whether
-    standard deviations are compared; whether rows are all in which the column is observed, not only complete ones; and
-    whether the label is shown only if its shares differ.
+    standard deviations are compared; whether rows are all in which the column is observed, not only complete ones;
+    whether the label is shown only if its shares differ; and whether values are missing where the column is true.
     """
 
     name: str
@@ -247,6 +257,7 @@ class _Compared(NamedTuple):
     spreads: bool = False
     own: bool = False
     rare: bool = False
+    gaps: bool = False
 
     @property
     def unadjusted(self) -> tuple[float, float] | None:
@@ -399,4 +410,5 @@ def _of_shares(compared: _Compared, level: float) -> ColumnDifference:
     # The interval is for the difference of p and q, extended to contain the observed difference.
     by = Interval(size, max(min(q - p - half, size), -1.0), min(max(q - p + half, size), 1.0))
     more = (q - p) / error, compared.names
-    return ColumnDifference(compared.name, label_text(compared.label), *shares, by, None, *more, rows=compared.rows)
+    label = MISSING_LABEL if compared.gaps else label_text(compared.label)
+    return ColumnDifference(compared.name, label, *shares, by, None, *more, rows=compared.rows)

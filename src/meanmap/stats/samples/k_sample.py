@@ -134,7 +134,12 @@ class _SeveralSamples(OfComparedSamples):
             found, told = _permutation_test(read, self.n_draws, generator, door), ()
         method = f"{len(self.names)}-sample test, {label}{read.fused()}"
         told = (*told, *read.doubts, *flat(found.null, found.statistic))
-        more = {"columns": columns_of(read), "differences": self.differences, "widths": dict(read.widths)}
+        more = {
+            "columns": columns_of(read),
+            "differences": self.differences,
+            "whole": self.whole,
+            "widths": dict(read.widths),
+        }
         more |= {"points": read.pooled, "design": self.exchange}
         return Found(found.statistic, found.null, read.kernel, method, read.sizes, told, KSampleResult, more)
 

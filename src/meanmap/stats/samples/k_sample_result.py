@@ -10,6 +10,7 @@ from meanmap.core.language import with_and
 from meanmap.core.types import Points, Seed
 from meanmap.stats.designs.exchanges import Exchange
 from meanmap.stats.result import TestResult
+from meanmap.stats.samples.all_rows import AllRows
 from meanmap.stats.samples.attribution import Attributed, attributed
 from meanmap.stats.samples.by_column import Differences, said_of
 from meanmap.stats.shown import MOST_CALLED, Shown
@@ -29,6 +30,9 @@ WEAK = (
     "5 % of tables without any difference, both together in at most 10 %; test that difference alone on new data"
 )
 
+# The note if shares of missing values are shown to differ.
+GAPS = "values are missing in different shares, which the test of complete rows does not compare"
+
 
 @dataclass(frozen=True, eq=False, repr=False)
 class ColumnsResult(TestResult):
@@ -39,6 +43,7 @@ class ColumnsResult(TestResult):
     widths: dict[str, int] = field(default_factory=dict, repr=False)
     design: Exchange | None = field(default=None, repr=False)
     alone: Mapping[str, float] = field(default_factory=dict, repr=False)
+    whole: AllRows | None = field(default=None, repr=False)
 
     def to_save(self) -> "ColumnsResult":
         """The result without a design whose class is not one of this library, since no file can hold it."""
@@ -61,10 +66,12 @@ class ColumnsResult(TestResult):
         said += [("means", self._of_means)] if self._of_means else []
         several = len({(each.column, each.names) for each in self.differences}) > 1
         said += [("intervals", WEAK)] if several and self.pvalue > 0.05 and self.shows_some else []
+        said += [("missing", GAPS)] if self.missing_differ else []
         pvalues = ", ".join(f"{name} {pvalue:.3g}" for name, pvalue in self._printed_pvalues.items())
         every = ", all samples together" if len(self.sizes) > 2 else ""
         both = self.design is None and self._keeps_points
-        what = "of each column and its dependence on others" if both else "of each column by itself"
+        whole = ", by all rows that have it," * (self.whole is not None)
+        what = f"of each column{whole} and its dependence on others" if both else "of each column by itself"
         adjusted = f"({what}{every}; adjusted for {len(self.columns)} columns)"
         said += [("p-values", f"{pvalues} {adjusted}")] if pvalues else []
         return [*super().lines(), *said]
@@ -76,10 +83,13 @@ class ColumnsResult(TestResult):
 
     @property
     def _verdict(self) -> tuple[str, str]:
-        return "a difference", "the hypothesis of equal distributions"
+        return f"a difference{self.among}", "the hypothesis of equal distributions"
 
     def _beside_picture(self) -> str:
-        return ROWS_AS_THEY_ARE if self.differences and self.differences.unlike else ""
+        if not self.differences:
+            return ""
+        unlike = [ROWS_AS_THEY_ARE] if self.differences.unlike else []
+        return " ".join([*unlike, f"Intervals: {self.differences.intervals}."])
 
     def _answer(self) -> str:
         clear = self.differences.sentences()
@@ -89,12 +99,29 @@ class ColumnsResult(TestResult):
             found, null = self._verdict
             said = f"Weak evidence of {found}: {null} is not rejected at level 0.05 (p = {self.pvalue:.3g}), but"
             said += " an interval excludes zero."
-        return " ".join(filter(None, (said, means, *clear)))
+        return " ".join(filter(None, (said, self.of_missing, means, *clear)))
 
     @property
     def shows_some(self) -> bool:
-        """Whether the intervals show a difference: of means, shares, standard deviations or rank correlations."""
-        return bool(self.differences.sentences())
+        """Whether the intervals show a difference of values: of means, shares, standard deviations or rank
+        correlations.
+        """
+        return any(each.shown and not each.of_gaps for each in self.differences) or bool(self.differences.relations)
+
+    @property
+    def missing_differ(self) -> bool:
+        """Whether the intervals show a difference of shares of missing values."""
+        return any(each.clear and each.of_gaps for each in self.differences)
+
+    @property
+    def of_missing(self) -> str:
+        """A sentence if shares of missing values are shown to differ."""
+        return f"{GAPS[:1].upper()}{GAPS[1:]}." if self.missing_differ else ""
+
+    @property
+    def among(self) -> str:
+        """The rows that the answer is about, as words, if shares of missing values differ."""
+        return " in complete rows" if self.missing_differ else ""
 
     @property
     def _of_means(self) -> str:
@@ -131,9 +158,12 @@ class ColumnsResult(TestResult):
         exactly for marginal distributions, for any differences in other columns, and asymptotically for products.
         Differences that only appear in three or more columns together are not attributed to any column.
 
-        With within=, clusters= or weights= only marginal distributions are tested, with the same permutations as in the
-        test. With more than 20,000 rows, in memory or not, these p-values of marginal distributions come from the sums
-        and the draws of the test itself: `rng` and `n_permutations` have no effect.
+        If rows with missing values were dropped, the marginal distribution of a column of numbers or labels is tested
+        in all rows that have it: exactly if its missing values are as frequent in all samples, and otherwise
+        asymptotically. With within=, clusters= or weights= only marginal distributions are tested, in complete rows,
+        with the same permutations as in the test. With more than 20,000 rows, in memory or not, these p-values of
+        marginal distributions are computed with the test, from its own sums if no values are missing: `rng` and
+        `n_permutations` have no effect.
 
         Parameters
         ----------
@@ -154,7 +184,7 @@ class ColumnsResult(TestResult):
         if self.null.kind == "exchanges" and self.design is None:
             raise KindError("this result was saved without its within=, clusters= or weights=: run the test again.")
         known = self.columns, self.widths, self.sizes
-        return attributed(domain, points, *known, rng, n_permutations, self.design)
+        return attributed(domain, points, *known, rng, n_permutations, self.design, self.whole)
 
     @property
     def _keeps_points(self) -> bool:

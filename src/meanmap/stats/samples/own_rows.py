@@ -43,11 +43,14 @@ class OwnRows:
         those of these rows.
     there : mapping of column to array
         The rows, of these, in which a column is observed.
+    gaps : mapping of column to mapping of name to array
+        Which values of each sample are missing, for columns in which some are.
     """
 
     columns: Mapping[str, Columns] = field(default_factory=dict)
     design: Exchange | None = None
     there: Mapping[str, np.ndarray] = field(default_factory=dict)
+    gaps: Mapping[str, Columns] = field(default_factory=dict)
 
 
 def called(label: object) -> str:
@@ -88,17 +91,25 @@ def own_rows(
         read = _of_groups(raw[0], respelled(by, raw[0]), names, kinds)
     if all(there.all() for each in read.values() for column, (_, there) in each.items() if column not in said):
         return OwnRows()  # no column has more rows than the complete ones
+    shared = [column for column in next(iter(read.values())) if all(column in each for each in read.values())]
     if not said:
-        return OwnRows({name: {column: found[0] for column, found in each.items()} for name, each in read.items()})
+        columns = {name: {column: found[0] for column, found in each.items()} for name, each in read.items()}
+        return OwnRows(columns, gaps=_gaps(read, shared))
     known = {name: np.all([each[column][1] for column in said], axis=0) for name, each in read.items()}
     tables = [Table({column: _among(*each[column], known[name])[0] for column in said}) for name, each in read.items()]
-    shared = [column for column in next(iter(read.values())) if all(column in each for each in read.values())]
-    parts = {column: [_among(*each[column], known[name]) for name, each in read.items()] for column in shared}
+    parts = {name: {column: _among(*each[column], known[name]) for column in shared} for name, each in read.items()}
     return OwnRows(
-        {name: {column: parts[column][k][0] for column in shared} for k, name in enumerate(read)},
+        {name: {column: found[0] for column, found in each.items()} for name, each in parts.items()},
         design_of(tables, list(read), *design),
-        {column: np.concatenate([there for _, there in each]) for column, each in parts.items()},
+        {column: np.concatenate([each[column][1] for each in parts.values()]) for column in shared},
+        _gaps(parts, shared),
     )
+
+
+def _gaps(read: Mapping[str, Mapping[str, Part]], shared: Sequence[str]) -> dict[str, dict[str, np.ndarray]]:
+    """Which values of each sample are missing, for the shared columns in which some are."""
+    found = {column: {name: ~each[column][1] for name, each in read.items()} for column in shared}
+    return {column: each for column, each in found.items() if any(gaps.any() for gaps in each.values())}
 
 
 def _of_groups(

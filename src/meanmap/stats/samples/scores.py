@@ -27,6 +27,8 @@ __all__ = [
     "flipped_forms",
     "grouped_forms",
     "judged",
+    "of_labels",
+    "of_numbers",
     "permuted_forms",
     "raw_scores",
     "soft_maximum",
@@ -302,16 +304,22 @@ def _scores(leaf: np.ndarray) -> Iterator[tuple[np.ndarray, np.ndarray, bool]]:
     """The scores of each coordinate of a column, their shares, and whether the column has numbers."""
     if are_codes(leaf):
         for codes in np.moveaxis(leaf, 1, 0):
-            _, which, counts = np.unique(codes, axis=0, return_inverse=True, return_counts=True)
-            often = np.argsort(-counts, kind="stable")[:MOST_LABELS]
-            scores = standardised((which.reshape(-1, 1) == often).astype(float))
+            scores, shares = of_labels(codes)
             if scores.shape[1]:
-                yield scores, np.full(scores.shape[1], 1 / scores.shape[1]), False
+                yield scores, shares, False
     elif leaf.ndim == 2 and np.issubdtype(leaf.dtype, np.floating):
         for values in leaf.T:
             if (values != values[0]).any():
                 scores, shares = of_numbers(ranks(values))
                 yield scores, shares, True
+
+
+def of_labels(codes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Standardised scores of the most frequent labels, and their shares; none if all labels are equal."""
+    _, which, counts = np.unique(codes, axis=0, return_inverse=True, return_counts=True)
+    often = np.argsort(-counts, kind="stable")[:MOST_LABELS]
+    scores = standardised((which.reshape(-1, 1) == often).astype(float))
+    return scores, np.full(scores.shape[1], 1 / max(scores.shape[1], 1))
 
 
 def of_numbers(u: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

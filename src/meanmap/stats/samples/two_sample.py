@@ -246,6 +246,7 @@ class _TwoSamples(OfComparedSamples):
             "witness": _witness(found, samples, self.parts[0]),
             "columns": columns_of(samples),
             "differences": self.differences,
+            "whole": self.whole,
             "alone": found.alone,
             "widths": dict(samples.widths),
             "design": exchange,
