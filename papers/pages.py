@@ -3,7 +3,9 @@
 Takes in the records that `meanmap reproduce --folder FOLDER` left, of the library at COMMIT, and writes
 docs/reproductions from all that are kept. Without arguments the pages are written again and nothing is taken in.
 Errata are told once, in docs/errata.toml: all of them on a page of their own, each beside the figures it names. What is
-written or measured after a run is kept in its record by hand: "afterwards" is text, and "later" are numbers by name.
+written or measured after a run is kept in its record by hand: "afterwards" is a short text that stands below the
+answer, "more" are paragraphs that are folded in, and "later" are numbers by name. What earlier runs found stands in
+docs/reproductions/earlier.rst, which is written by hand.
 """
 
 import datetime
@@ -33,6 +35,8 @@ ERRATA = ROOT / "docs" / "errata.toml"
 RECORDS = Path(__file__).with_name("results")
 # Bytes of a picture.
 LARGEST = 200_000
+# Rows of a table that is not folded in.
+MOST_ROWS = 24
 Kept = dict[str, Any]
 
 
@@ -48,8 +52,9 @@ def take(folder: Path, commit: str) -> None:
             continue
         for number, (png, _) in enumerate(record.figures, 1):
             _picture(record.id, number).write_bytes(small(png))
-        if before and "afterwards" in before:
-            content |= {key: before[key] for key in ("afterwards", "later") if key in before}
+        kept_by_hand = {key: before[key] for key in ("afterwards", "more", "later") if key in before} if before else {}
+        if kept_by_hand:
+            content |= kept_by_hand
             print(f"{record.id}: what was written afterwards is about the run before: read it again.", file=sys.stderr)
         content["captions"] = [caption for _, caption in content.pop("figures")]
         del content["verdict"]  # the pages judge anew
@@ -149,7 +154,10 @@ def _section(experiment: Experiment, record: Kept | None, misprints: list[dict[s
         return
     numbers, scale = _measured(experiment, record), record["scale"]
     found = experiment.said(verdict(experiment.claims, numbers, scale).capitalize())
+    yield from (f"{claims.plain(experiment.source)}.", "")
     yield from (f"**{claims.plain(found)}.** {claims.plain(record['answer'])}", "")
+    if "afterwards" in record:
+        yield from (claims.plain(record["afterwards"]), "")
     for head, *rows in claim_tables(experiment.claims, numbers, scale):
         cells = [list(map(claims.plain, row)) for row in rows]
         for row in cells:
@@ -165,23 +173,29 @@ def _section(experiment: Experiment, record: Kept | None, misprints: list[dict[s
         )
     if record["table"]:
         head, *rows = ([claims.plain(cell) for cell in row] for row in record["table"])
-        yield from list_table(head, rows)
+        table = list_table(head, rows)
+        yield from table if len(rows) <= MOST_ROWS else _folded(f"A table of {len(rows)} rows", table)
     claimed = {name for claim in experiment.claims for name in claim.names}
     others = [(name, each) for name, each in numbers.items() if name not in claimed]
     if others:
-        yield from list_table(
-            ["other numbers", "measured"], [(claims.plain(name.replace("_", " ")), each) for name, each in others]
-        )
-    yield from (f"{claims.plain(' '.join([experiment.source + '.', *record['notes']]))}", "")
-    if "afterwards" in record:
-        yield from (claims.plain(record["afterwards"]), "")
-    yield from _errata_table(misprints) if misprints else ()
+        rows = [(claims.plain(name.replace("_", " ")), each) for name, each in others]
+        yield from _folded("Other numbers", list_table(["number", "measured"], rows))
+    notes = [f"* {claims.plain(note)}" for note in (*record["notes"], *record.get("more", ()))]
+    yield from _folded("How it was run, and details", [*notes, ""]) if notes else ()
+    yield from (
+        _folded("Formulas that are used in another form than printed", _errata_table(misprints)) if misprints else ()
+    )
     command = f"meanmap reproduce {experiment.id} --scale {scale} --seed {record['seed']}"
     minutes = f"{record['seconds'] / 60:.1f} processor minutes"
     yield f"``{command}``: {minutes} on {record['date']}, with commit {record['commit']}."
     if scale != "paper":
         yield f"The paper's own size takes about {experiment.minutes['paper']:.0f} minutes."
     yield ""
+
+
+def _folded(title: str, lines: list[str]) -> list[str]:
+    """Lines that are shown when their title is clicked."""
+    return [f".. admonition:: {title}", "   :collapsible: closed", "", *(f"   {line}".rstrip() for line in lines)]
 
 
 def known(experiments: dict[str, Experiment], records: dict[str, Kept]) -> claims.Measured:

@@ -215,7 +215,9 @@ def test_a_reading_may_have_a_band_of_its_own():
 def test_a_reading_that_was_not_measured_leaves_the_statement_open():
     claim = Claim("better", (("a", "b"),), low=0.0)
     for value in (1.0, -1.0):
-        assert claim.judged(Number(value, 0.1), Number(math.nan)) == "not settled: not measured yet"
+        assert claim.judged(*claim.of({"a": Number(value, 0.1)})) == "not settled: not measured"
+    (_, row) = claim_tables((claim,), {"a": Number(1.0, 0.1)}, "smoke")[0]
+    assert row[2] == "1.00 ± 0.10 (a); not measured (b)"
 
 
 def test_the_spread_of_problems_of_one_run_is_no_standard_error():

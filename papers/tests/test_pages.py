@@ -13,6 +13,11 @@ from meanmap_papers.reproduce import run_one
 from papers import pages as papers
 
 
+def told(record):
+    """What was written after a run."""
+    return " ".join([record.get("afterwards", ""), *record.get("more", ())])
+
+
 def test_every_page_is_the_one_that_kept_records_make():
     for path, text in papers.written(papers.kept()).items():
         assert path.read_text(encoding="utf-8") == text, f"{path.name}: type python -m papers.pages"
@@ -21,20 +26,27 @@ def test_every_page_is_the_one_that_kept_records_make():
 @pytest.mark.parametrize("record", papers.kept().values(), ids=lambda record: record["id"])
 def test_a_number_has_a_standard_error_or_the_record_says_why_not(record):
     without = [name for name, (_, error, *_) in record["numbers"].items() if error is None]
-    assert all(f"{name} of" in record.get("afterwards", "") for name in without), without
-    assert not without or "no standard error, because" in record["afterwards"]
+    assert all(f"{name} of" in told(record) for name in without), without
+    assert not without or "no standard error, because" in told(record)
 
 
 @pytest.mark.parametrize("record", papers.kept().values(), ids=lambda record: record["id"])
 def test_a_number_with_a_standard_error_of_zero_is_exact_and_the_record_says_why(record):
     exact = [name for name, (_, error, *_) in record["numbers"].items() if error == 0]
-    assert all(name in record.get("afterwards", "") for name in exact), exact
-    assert not exact or "exact" in record["afterwards"]
+    assert all(name in told(record) for name in exact), exact
+    assert not exact or "exact" in told(record)
 
 
-def test_the_first_page_names_the_figures_that_have_not_been_run_again():
+@pytest.mark.parametrize("record", papers.kept().values(), ids=lambda record: record["id"])
+def test_what_is_not_folded_in_is_short_and_earlier_runs_have_a_page_of_their_own(record):
+    assert len(record["answer"].split()) <= 100
+    assert len(record.get("afterwards", "").split()) <= 100
+    assert not re.search("[Tt]his run (replaces|repeats|has the seed)|[Uu]ntil (20|Nov)", told(record))
+
+
+def test_earlier_runs_name_the_figures_that_have_not_been_run_again():
     said = (
-        (papers.FOLDER / "index.rst")
+        (papers.FOLDER / "earlier.rst")
         .read_text(encoding="utf-8")
         .split("not been run since")[1]
         .split("Where single")[0]

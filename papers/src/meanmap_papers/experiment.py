@@ -37,7 +37,7 @@ Held = Literal[
     "yes",
     "no",
     "not settled: no standard error",
-    "not settled: not measured yet",
+    "not settled: not measured",
     "not settled: the interval crosses the band",
     "not settled: no reading confirms it",
     "not settled: it depends on the reading",
@@ -47,7 +47,7 @@ Held = Literal[
 _FROM_BAD_TO_GOOD: tuple[Held, ...] = (
     "no",
     "not settled: no standard error",
-    "not settled: not measured yet",
+    "not settled: not measured",
     "not settled: no reading confirms it",
     "not settled: the interval crosses the band",
     "not settled: it depends on the reading",
@@ -171,8 +171,8 @@ class Claim:
     @staticmethod
     def _read(words: Sequence[Held]) -> Held:
         """The judgement of one part of the statement, from those of its readings."""
-        if "not settled: not measured yet" in words:
-            return "not settled: not measured yet"
+        if "not settled: not measured" in words:
+            return "not settled: not measured"
         if len(set(words)) == 1:
             return words[0]
         if "yes" in words and "no" in words:
@@ -182,12 +182,12 @@ class Claim:
         return "not settled: no reading confirms it"
 
     def of(self, numbers: Mapping[str, Number]) -> tuple[Number, ...]:
-        """The measured numbers that it refers to."""
-        return tuple(numbers[name] for name in self.names)
+        """The measured numbers that it refers to, some of which a small scale may lack."""
+        return tuple(numbers.get(name, Number(math.nan)) for name in self.names)
 
     def _judged(self, reading: Reading, number: Number) -> Held:
         if math.isnan(number.value):
-            return "not settled: not measured yet"
+            return "not settled: not measured"
         if number.error is None or self.over != "runs":
             return "not settled: no standard error"
         low, high = number.value - number.reach, number.value + number.reach

@@ -108,7 +108,7 @@ class Number:
 
     def __str__(self) -> str:
         if math.isnan(self.value):
-            return "not measured yet"
+            return "not measured"
         if self.error is None:
             return f"{written(self.value)}, no standard error"
         if not self.error:

@@ -83,9 +83,9 @@ def run(setting: Setting) -> Outcome:
             numbers_of = (f"{np.median(each):.3g}", f"{each.min():.3g}", f"{each.max():.3g}")
             rows.append((name, f"{value:g}", *numbers_of, f"{np.mean(each < WITHIN):.0%}"))
     order = sorted(changes, key=lambda name: -changes[name].value)
-    told = ", ".join(f"{name} {changes[name].value:.2g}" for name in order)
+    told = ", ".join(f"{changes[name].value:.2g} ({name})" for name in order)
     return Outcome(
-        f"The largest median lengthscale over the smallest, when one constant is changed: {told}.",
+        f"The largest median lengthscale over the smallest, when one constant at a time is changed: {told}.",
         numbers,
         ((figure, "Learned lengthscales when one constant is changed at a time; lines are medians."),),
         tuple(rows),

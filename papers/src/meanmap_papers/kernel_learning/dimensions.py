@@ -55,7 +55,14 @@ def run(setting: Setting) -> Outcome:
     left.set(xlabel="dimensions", ylabel="power", ylim=(-0.02, 1.02))
     right.set(xlabel="dimensions", ylabel="lengthscale / median distance", yscale="log")
     left.legend(fontsize="small")
-    rows = [("dimensions", *names, "lengthscale / median", "of the first column")]
+    rows = [
+        (
+            "dimensions",
+            *names,
+            "learned lengthscale / median distance",
+            "the same, of the first column, learned for each column",
+        )
+    ]
     rows += [
         (str(d), *(f"{p:.2f}" for p in powers), *(f"{s:.3f}" for s in found[i, :, len(names) :].mean(axis=0)))
         for i, (d, powers) in enumerate(zip(dimensions, power, strict=True))

@@ -76,15 +76,14 @@ def run(setting: Setting) -> Outcome:
         (
             (
                 "The paper does not state its number of landmarks, on which the lengthscale depends. Of the four that "
-                f"were tried, {USUAL}, 5% of the sample, gives the printed lengthscale of 0.85 most nearly. The paper "
-                "is judged with this number, in figure 2C as well, so that the 0.85 itself is not tested. Shares "
-                "without a number of landmarks are those with it; those with fewer are claims of ours."
+                f"were tried, {USUAL}, 5% of the sample, gives the printed lengthscale of 0.85 most nearly. The "
+                f"paper's claims are judged with {USUAL}, in figure 2C as well, so that the 0.85 itself is not tested. "
+                "What is said about 25 and 50 landmarks are claims of ours."
             ),
             (
-                "The printed median of 20 cannot be tested either, since the spacing of the grid is not stated. At a "
-                "spacing of 10 "
-                "the median distance is 14.1, and in the other of the two parameterisations of section 2.4, "
-                "exp(−d²/ℓ²), the same kernel has a lengthscale √2 times as long, 20."
+                "The printed median distance of 20 cannot be tested either, since the spacing of the grid is not "
+                "stated. With a spacing of 10 the median distance is 14.1. Section 2.4 has two parameterisations; "
+                "in the other one, exp(−d²/ℓ²), the same kernel has a lengthscale √2 times as long, which is 20."
             ),
         ),
     )

@@ -162,14 +162,14 @@ def picture(found: dict, chosen: dict, tasks: list[str]) -> Any:
                     markerfacecolor=colours[method] if best else "white",
                     label=method if best else None,
                 )
-        axis.set(title=task, xscale="log", yscale="log", xlabel="processor seconds a query", ylabel=UNITS[task])
+        axis.set(title=task, xscale="log", yscale="log", xlabel="processor seconds per query", ylabel=UNITS[task])
     np.atleast_1d(axes).flat[0].legend(fontsize="small")
     return figure
 
 
 def table(found: dict, chosen: dict) -> tuple[tuple[str, ...], ...]:
     """A row for each task, method and setting; the chosen one is marked."""
-    header = "task", "method", "setting (✓ chosen)", "error ± s.d.", "s a query ± s.d.", "elapsed", "s to learn"
+    header = "task", "method", "setting (✓ chosen)", "error ± s.d.", "s per query ± s.d.", "elapsed", "s to learn"
     rows: list[tuple[str, ...]] = [header]
     for (task, method, label), each in found.items():
         error, asking, clock, learning = each.mean(axis=0)

@@ -32,6 +32,13 @@ VALUES: dict[str, tuple[Any, ...]] = {
     "damping": (0.0, None, 0.6),
     "counting": (None, 0.75, 0.5),
 }
+MEANING = {
+    "counting": "counting, the power to which messages are raised",
+    "pairs": "the number of pairs",
+    "atoms": "atoms, the points that carry a belief",
+}
+# An increase that does not matter.
+SMALL = 0.001
 
 
 def run(setting: Setting) -> Outcome:
@@ -72,10 +79,12 @@ def run(setting: Setting) -> Outcome:
         axes.tick_params(axis="x", labelsize="x-small")
     panels[0].set_ylabel("error of means")
     order = sorted(values, key=lambda name: -numbers[f"most, by {name}"].value)
-    told = ", ".join(f"{name} {written(numbers[f'most, by {name}'].value, 2)}" for name in order)
+    most = {name: numbers[f"most, by {name}"].value for name in order}
+    told = ", ".join(f"{written(most[name], 2)} ({MEANING.get(name, name)})" for name in order if most[name] >= SMALL)
+    small = ", ".join(name for name in order if most[name] < SMALL)
     return Outcome(
         f"With the usual constants the error of means is {base[:, 0].mean():.2g} standard deviations. The largest "
-        f"increases from changing one constant: {told}.",
+        f"increases from changing one constant are {told}" + (f"; less than {SMALL:g}: {small}." if small else "."),
         numbers,
         (
             (

@@ -65,7 +65,7 @@ def run(setting: Setting) -> Outcome:
         f"{largest:,} pairs is the largest that was formed, would take "
         f"{written(numbers['full over constant, by m²'].value, 1)} times as long.",
         numbers,
-        ((figure, "Seconds a message, and to learn the edge, against the number of pairs; small dots are rounds."),),
+        ((figure, "Seconds per message, and to learn the edge, against the number of pairs; small dots are rounds."),),
         tuple(rows),
         (
             (

@@ -64,8 +64,8 @@ def run(setting: Setting) -> Outcome:
     return Outcome(
         f"Errors of constant updates differ most from those of linear ones with {farthest[0]} colours and ε = "
         f"{farthest[1]:g}: by {differences[farthest].mean():+.2f} grey levels, and by "
-        f"{np.mean(constant - linear):+.2f} on {len(new)} new pictures, with which this cell was not chosen. At {most} "
-        f"colours and ε = 0.01 a sweep is {ratio.value:.1f} times faster with {pairs} pairs.",
+        f"{np.mean(constant - linear):+.2f} on {len(new)} new pictures, which were not used to find this case. At "
+        f"{most} colours and ε = 0.01 a sweep is {ratio.value:.1f} times faster with {pairs} pairs.",
         {
             "difference of errors where it is largest": Number.mean(constant - linear),
             "constant, times as long with most colours as with fewest": Number.ratio(

@@ -54,10 +54,10 @@ def run(setting: Setting) -> Outcome:
             gain = recalls[upper, :, k - 1] - recalls[lower, :, k - 1]
             numbers[f"{what}, k = {k}"] = Number.mean(gain)
     return Outcome(
-        f"Recall at 1, 2 and 3: {_three(recalls[0])} for kernel belief propagation, {_three(recalls[1])} for "
-        f"independent regression of projected topics, {_three(recalls[2])} for that of each topic, "
-        f"{_three(recalls[3])} for the most frequent topics, {_three(recalls[4])} for label propagation, which does "
-        "not read the papers.",
+        f"Recall at 1, 2 and 3 is {_three(recalls[0])} with kernel belief propagation; {_three(recalls[1])} with "
+        f"independent regression of projected topics; {_three(recalls[2])} with that of each topic; "
+        f"{_three(recalls[3])} with the most frequent topics; and {_three(recalls[4])} with label propagation, which "
+        "uses only the links.",
         numbers,
         ((drawn(recalls), CAPTION),),
         table_of(recalls),
@@ -72,10 +72,11 @@ def run(setting: Setting) -> Outcome:
             DECODING,
             PROPAGATION,
             (
-                "How often papers cite each other is the share of pairs with a link. Papers that share a topic are "
-                "compared with papers that share none, over all papers; the standard error leaves out a twentieth of "
-                f"the papers at a time. That more than {SWEEPS} sweeps do not help is judged with {MORE}, on the same "
-                "splits, and holds if they add at most 0.01 of recall at every k."
+                "How often papers cite each other is the share of pairs with a link. It is compared, on a log scale, "
+                "between pairs that share a topic and pairs that share none; its standard error is that of a "
+                f"jackknife, which leaves out a twentieth of the papers at a time. That more than {SWEEPS} sweeps do "
+                f"not help is judged with {MORE}, on the same splits, and holds if they add at most 0.01 of recall at "
+                "every k."
             ),
         ),
     )

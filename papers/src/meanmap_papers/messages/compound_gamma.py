@@ -264,21 +264,13 @@ def _text(numbers: dict[str, Number]) -> str:
     return (
         f"With the settings of the authors' code {of(f'{CODE}: within 1%'):.1%} of the posteriors have shape and rate "
         f"within 1% of those by quadrature. The oracle is asked in {of(f'{CODE}: share asked, first quarter'):.0%} of "
-        "the problems of the first quarter that follows the first batch and in "
-        f"{of(f'{CODE}: share asked, last quarter'):.0%} of those of the last; with the library's operator it is "
-        f"{of(f'{LIBRARY}: share asked, first quarter'):.1%} and {of(f'{LIBRARY}: share asked, last quarter'):.1%}. A "
-        f"problem takes {of(f'{CODE}: milliseconds a problem'):.1f} ms with the operator of the authors' code, "
-        f"{of(f'{LIBRARY}: milliseconds a problem'):.1f} ms with that of the library, "
-        f"{of(PLAIN):.0f} ms by quadrature with the 10⁶ nodes of their "
-        f"code, and {of(OWN):.1f} ms by the library's quadrature. Once training is over and nothing is asked, "
-        f"{of(f'{CODE}: {NEVER_ASKED}'):.0%} and {of(f'{LIBRARY}: {NEVER_ASKED}'):.0%} of the posteriors are within "
-        "1%, and a message takes "
-        f"{of(f'{CODE}: milliseconds a trained message, alone'):.1f} and "
-        f"{of(f'{LIBRARY}: milliseconds a trained message, alone'):.1f} ms alone "
-        f"({of(f'{ASKED}, alone'):.1f} ms by the library's quadrature), "
-        f"{of(f'{CODE}: milliseconds a trained message, {TOGETHER}'):.3f} and "
-        f"{of(f'{LIBRARY}: milliseconds a trained message, {TOGETHER}'):.3f} ms {TOGETHER} "
-        f"({of(f'{ASKED}, {TOGETHER}'):.3f} ms)."
+        f"the problems in the first quarter after the first batch, and {of(f'{CODE}: share asked, last quarter'):.0%} "
+        f"in the last. A problem takes {of(f'{CODE}: milliseconds a problem'):.1f} ms, by quadrature {of(PLAIN):.0f} "
+        f"ms (with 10⁶ nodes, as in that code) or {of(OWN):.1f} ms (the library's). Once nothing is asked any more, "
+        f"{of(f'{CODE}: {NEVER_ASKED}'):.0%} of the posteriors are within 1%, and a message takes "
+        f"{of(f'{CODE}: milliseconds a trained message, alone'):.1f} ms alone and "
+        f"{of(f'{CODE}: milliseconds a trained message, {TOGETHER}'):.3f} ms {TOGETHER} (by the library's quadrature "
+        f"{of(f'{ASKED}, alone'):.1f} and {of(f'{ASKED}, {TOGETHER}'):.3f} ms)."
     )
 
 
@@ -309,11 +301,10 @@ def _notes(count: int, repeats: int, timed: int) -> tuple[str, ...]:
             "commit 86328da) in which 98.6 ± 0.1% of the posteriors were within 1%, below the 99% that we require."
         ),
         (
-            f"Times are those of the last {timed} problems of each sequence, one at a time, in processor seconds. A "
-            f"trained message is one of {BATCH} new problems for each operator, alone or {TOGETHER}, when its "
-            "variance is no longer compared with the limit: messages outside the range of training were learned "
-            "before, and then the "
-            "oracle is never asked, whatever the variance. Compilation is left out everywhere."
+            f"Times are those of the last {timed} problems of each sequence, one at a time, in processor seconds. For "
+            f"a trained message there are {BATCH} new problems for each operator: messages outside its range of "
+            "training are learned first, and then the oracle is never asked, whatever the variance. It is timed alone, "
+            f"and {TOGETHER}. Compilation is left out everywhere."
         ),
     )
 

@@ -152,32 +152,33 @@ def run(setting: Setting) -> Outcome:
 
 NOTES = (
     (
-        "The operator is that of the draft: Gaussian kernel on embeddings, 500 and 1000 random features, a lengthscale "
-        "chosen by leave-one-out errors, trained on the mean and the log variance of the tilted distribution. Its "
-        "noise is fixed, where the draft chooses it in the same way. Messages are drawn, means uniform on (-4, 4), "
-        "where the draft collects its own from runs of EP. The label is known: this fixes the second message, as in "
-        "figure 3."
+        "The operator is that of the draft: a Gaussian kernel on embeddings, 500 and 1000 random features, a "
+        "lengthscale chosen by leave-one-out errors, trained on the mean and the log variance of the tilted "
+        "distribution. Its noise is fixed; the draft chooses it by leave-one-out errors, too. Messages are drawn, "
+        "with means uniform on (-4, 4); the draft collects them from runs of EP. The label is known, which "
+        "determines the second message, as in figure 3."
     ),
     (
-        "The draft describes a picture: no points at the bottom right or at the top left. Here a message is confident "
-        "or uncertain if its predictive variance is among the tenth that is smallest or largest, and right or wrong "
-        "if its error is. If the two were independent, each corner would hold 1% of the messages; the claims hold if "
-        "it has a tenth of that or less. Errors on training and on test messages are alike if their medians differ by "
-        "at most a factor of two. Forests have 64 trees on means and log variances (the draft: 100 in scikit-learn's "
-        "defaults), and learn the same numbers. They are compared on messages with means between -7 and 7, of which "
-        "57% lie where both were trained, by the rank "
-        "correlation of their variance and their error; the better forest counts."
+        "The draft describes a picture: no points at the bottom right or at the top left. Here a message is "
+        "confident (uncertain) if its predictive variance is among the smallest (largest) tenth, and right (wrong) "
+        "if its error is. If the two were independent, 1% of the messages would be confident and wrong, and 1% "
+        "uncertain and right; the claims hold if each is a tenth of that or less. Errors on training and on test "
+        "messages are alike if their medians differ by at most a factor of two."
     ),
     (
-        "Growth is exponential if the logarithm of the variance grows as fast in the second half of the way out as in "
-        "the first. The way leads from the edge of the training region to where the variance is a tenth of its "
-        "largest, because it ends at the prior's. It is measured with the noise, as it is drawn, and without."
+        "Growth is exponential if the logarithm of the variance grows as fast in the second half of the way out as "
+        "in the first, within a factor of two (a band of ours). The way leads from the edge of the training region "
+        "to where the variance is a tenth of its largest: farther out it levels off, at the variance of the prior. "
+        "It is measured with the noise, as it is drawn, and without."
     ),
     (
         "That the uncertainty of forests does not grow outside the training region follows from how trees predict: "
         "all points beyond it fall into the same leaves. It is shown and not judged. The library's operator learns "
         "derivatives of log Z and states an infinite uncertainty outside the range of its training messages; these "
-        "messages count among those whose error is not above twice the uncertainty. Standard errors are over "
+        "messages count among those whose error is not above twice the uncertainty. Forests have 64 trees on means "
+        "and log variances (the draft: 100 in scikit-learn's defaults), and learn the same numbers. They are "
+        "compared by the rank correlation of their variance and their error, on messages with means between -7 and "
+        "7, of which 57% lie where both were trained; the better forest counts. Standard errors are over "
         "trainings, and those of shares at least as large as over messages. The pictures are of the first training."
     ),
 )

@@ -106,12 +106,12 @@ def run(setting: Setting) -> Outcome:
     axes.axhline(np.exp(-9), color="C1", linewidth=1)
     axes.set(xlabel="incoming message", ylabel="predictive variance", xlim=(0, sum(map(len, sets))))
     text = (
-        "On synthetic problems the correlation of the uncertainty with that of the same observations in the next sweep "
-        f"is {numbers[SAME].value:.2f}, with other observations {numbers[OTHER].value:.2f}. On the UCI sets its "
-        f"maximum over a sweep rises at a new problem by {numbers[RISE].value:.1f} decades and from the first sweep of "
-        f"a new problem to the second by {numbers[AFTER].value:.1f}, and {numbers[LEFT].value:.1%} of it is left at "
-        "the end of the problem: of each sequence the least rise and the largest remainder, on average over sequences. "
-        f"After its peak it falls in {numbers[STEADY].value:.0%} of the sweeps."
+        "On synthetic problems the uncertainty about an observation has a correlation of "
+        f"{numbers[SAME].value:.2f} with that in the next sweep, and of {numbers[OTHER].value:.2f} with that about "
+        "other observations. On the UCI sets the largest uncertainty of a sweep rises by "
+        f"{numbers[RISE].value:.1f} decades when a new problem begins, by {numbers[AFTER].value:.1f} decades from its "
+        f"first sweep to its second, and falls in {numbers[STEADY].value:.0%} of the sweeps after its peak; at the end "
+        f"of the problem {numbers[LEFT].value:.1%} of the peak is left."
     )
     caption = (
         "The UCI sets: banknote, transfusion, fertility, ionosphere. Dotted lines: a new problem begins. Solid line: "
@@ -119,10 +119,10 @@ def run(setting: Setting) -> Outcome:
     )
     note = (
         "The operator is that of the paper (`Learned.published`), with quadrature as its oracle instead of a sampler, "
-        f"and {SWEEPS} sweeps a problem. The rise and the fall are measured on the four UCI sets of figure 2, the "
+        f"and {SWEEPS} sweeps per problem. The rise and the fall are measured on the four UCI sets of figure 2, the "
         "period and the levelling off on synthetic problems with 300 observations, as in the draft. Numbers are means "
-        f"over {len(repeats)} sequences of each kind; the least rise and the largest remainder of each sequence are "
-        "taken, so that single sequences lie on either side of the mean. Uncertainty is the predictive variance, "
+        f"over {len(repeats)} sequences of each kind. Of the problems of a sequence the one with the least rise "
+        "counts, and for what is left at the end the one with the most. Uncertainty is the predictive variance, "
         "noise included, as in the paper. “Levels off” means that the median changes by at most a factor of two from "
         "the sweep after message 1000 to the last one of the first problem. The first sequence is shown."
     )

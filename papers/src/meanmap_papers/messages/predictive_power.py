@@ -150,9 +150,10 @@ NOTES = (
         "medians of log₁₀ divergence: one is a factor of ten."
     ),
     (
-        "The draft says that the kernel on embeddings is better than customised features, which forests and networks "
-        "of its rivals use. In one reading only the features differ: the mean and the variance of each message, in a "
-        "Gaussian kernel. In the other the rivals themselves are compared, and the kernel has to be better than both."
+        "The draft says that the kernel on embeddings is better than customised features, which forests and "
+        "networks of its rivals use. This is read in two ways. Either only the features differ: the mean and the "
+        "variance of each message, in a Gaussian kernel. Or the rivals themselves are compared, and the kernel on "
+        "embeddings has to be better than both."
     ),
     (
         "Forests have 64 trees, each grown to single rows on a bootstrap sample, and the network two hidden layers of "

@@ -98,9 +98,10 @@ def run(setting: Setting) -> Outcome:
         "The UCI sets are split at random; the authors' own splits are in their repository.",
         (
             "Test errors added are means over problems of the difference between the shares of wrong test rows. Where "
-            "no run changes a set's errors, the standard error is that of one row more that is wrong and one more that "
-            "is right; where shares of problems are the same in all runs, that of one problem. The change of the test "
-            "error, of the library's operator, is the mean over problems of the absolute difference."
+            "all runs give the same number, its standard error is not taken as zero. For a test error it is then that "
+            "of one more test row that becomes wrong and one more that becomes right; for a share of problems it is "
+            "one problem in the total of all runs. The change of the test error, of the library's operator, is the "
+            "mean over problems of the absolute difference."
         ),
     )
     return Outcome(answer, numbers, ((_draw(found[0]["trace"], lines[0]), _CAPTION),), tuple(table), notes)

@@ -70,20 +70,21 @@ def run(setting: Setting) -> Outcome:
     rows += [(str(d), *(f"{v:.3f}" for v in errors["chosen"][:, i].mean(axis=0))) for i, d in enumerate(depths)]
     worst = numbers["largest exponent, chosen"]
     return Outcome(
-        f"With everything chosen from the data errors fall at every depth, at least like m to the power {worst}.",
+        "With λ chosen from the data errors fall with the number of pairs m at every depth, like m to the power "
+        f"{worst} or faster; with the rule λ = m^(−1/5) of the theorem this power is "
+        f"{numbers['largest exponent, rule']}.",
         numbers,
         ((figure, "Error of the belief at the end of a chain against the number of pairs; longer chains lie higher."),),
         tuple(rows),
         (
             (
-                "Theorem 3 bounds the error by λ^(1/2) + λ^(−2) m^(−1/2), least, up to "
-                "a constant, at λ = m^(−1/5): m^(−1/10). It is an "
-                "upper bound, so falling faster is no contradiction. Its factor R^depth is not measured, only that "
-                "errors grow."
+                "Theorem 3 bounds the error by λ^(1/2) + λ^(−2) m^(−1/2), times a factor R^depth. The bound is least, "
+                "up to a constant, at λ = m^(−1/5), where it falls like m^(−1/10). It is an upper bound, so that "
+                "errors may fall faster. The factor is not measured, only that errors grow with the depth."
             ),
             (
-                "With λ chosen from the data errors grow much less with depth than with the rule, as the logarithms of "
-                "the growth from the first depth to the last show."
+                "“Log growth with depth” is the logarithm of the ratio of two errors: that at the largest depth "
+                "and that at the smallest, averaged over numbers of pairs."
             ),
             "Variables are normal. Beliefs are compared as embeddings, whose true values are known in closed form.",
             f"Numbers are means over {repeats} repetitions.",

@@ -98,23 +98,25 @@ def run(setting: Setting) -> Outcome:
     growth = {name: numbers[f"growth of the error by an edge, {name}"].value for name in READINGS}
     told = " and ".join(f"{value:.3g} (messages {name})" for name, value in growth.items())
     return Outcome(
-        f"With {sizes[-1]:,} pairs an edge multiplies the error by {told} on average; it multiplies the bound of the "
-        f"theorem by {numbers['R of the theorem'].value:.3g}.",
+        f"With {sizes[-1]:,} pairs each edge more between evidence and belief multiplies the error by {told} on "
+        f"average, and the bound of the theorem by {numbers['R of the theorem'].value:.3g}.",
         numbers,
         ((figure, "Error of the belief against its distance from the evidence, for several numbers of pairs."),),
         tuple(rows),
         (
             (
-                "Angles on a chain, each the one before plus normal noise, so that operators and beliefs are known. "
-                "λ = m^(−1/5) on every edge, which has pairs of its own; messages are neither scaled nor clipped. With "
-                "mass one the belief is divided by its integral, in which the shrinkage of λ cancels; these errors "
-                "fall with the distance, because evidence fades and far away all beliefs are near the marginal."
+                "The variables are angles on a chain, each the one before plus normal noise, so that operators and "
+                "beliefs are known. λ = m^(−1/5) on every edge, which has pairs of its own; messages are neither "
+                "scaled nor clipped. “With mass one” the belief is divided by its integral, in which the shrinkage "
+                "by λ cancels. These errors fall with the distance, because evidence fades, and far away all "
+                "beliefs are near the marginal."
             ),
             (
-                "R is the largest of the constants (7) to (9) of the proof at the true messages. With "
-                "S_h = 1 + R + … + R^h and e_h the error after h edges, room below the bound is log(S_h / S_1) − "
-                "log(e_h / e_1), the least over h. It is not judged: these errors are relative and end near 1, so that "
-                "they could hardly exceed the bound."
+                "R is the largest of the constants (7) to (9) of the proof at the true messages, and the bound "
+                "after h edges is proportional to S_h = 1 + R + … + R^h. “Room below the bound” says by how much "
+                "the bound has outgrown the error e_h: it is the smallest of log(S_h / S_1) − log(e_h / e_1) over "
+                "h, and would be negative if the error had outgrown the bound. It is not judged: these errors are "
+                "relative and end near 1, so that they could hardly exceed the bound."
             ),
         ),
     )

@@ -87,9 +87,9 @@ def run(setting: Setting) -> Outcome:
         tuple(rows),
         (
             (
-                "Bounds are λ^½ + λ^(−3/2) m^(−½) and λ^½ + λ^(−2) m^(−½), least, up to the "
-                "constants √3 and 4^(2/5), at λ = m^(−1/4) and m^(−1/5). They "
-                "are about m → ∞, so that the two largest m are judged."
+                "The theorems bound errors by λ^½ + λ^(−3/2) m^(−½) and λ^½ + λ^(−2) m^(−½). Up to the constants "
+                "√3 and 4^(2/5) these are least at λ = m^(−1/4) and m^(−1/5), which are used here. The theorems "
+                "are about m → ∞, so that the two largest numbers of pairs m are judged."
             ),
             (
                 "x is uniform on a circle and y = x + noise, so that sines and cosines are eigenfunctions of all "

@@ -213,25 +213,27 @@ def _seen(noises: tuple[float, ...]) -> tuple[Any, str]:
 
 NOTES = (
     (
-        "Frames have 32 by 24 pixels in colour; the paper does not say its size. Training pictures are noisy, too. In "
-        "grey two walls of this room look alike, and no method did well on walks that were tried."
+        "Frames have 32 by 24 pixels in colour; the paper does not state the size of its frames. Training pictures "
+        "are noisy, too. In grey two walls of this room look alike, and no method did well on the walks that were "
+        "tried. As in the paper, 1800 frames are for learning and 1800 for testing."
     ),
     (
         "The camera turns without moving, so that all frames are parts of one picture of the room, rendered by "
         "POV-Ray with shadows and radiosity."
     ),
     (
-        "Conditional embeddings of the state and the observation are combined by the sum of their kernels, the "
-        "approximation of Song et al. (2009); lengthscale and ridge are the best of six on held-out training frames."
+        "Conditional embeddings regress the next rotation on the rotation before and the new frame together, with "
+        "the sum of their two kernels, as Song et al. (2009) do. Lengthscale and ridge are the best of six on "
+        "held-out training frames."
     ),
     (
-        "Noise is the standard deviation of a normal number added to every colour of every pixel, where colours lie "
-        "between 0 and 1; sums are not clipped. The paper speaks of a noise variance, without its scale: 0.8 is a "
-        "variance of 0.64. The learned tree has the median distance of noisy training frames as bandwidth, and "
-        "exp(−σ‖R − R'‖²) with σ = 1/2 for rotations, set beforehand. Its ridges are chosen for each operator from the "
-        "training half: of messages among 16 by leave-one-out errors, of likelihoods among 10 by held-out pairs. "
-        "Rotations are found as in the paper, by maximising the belief over SO(3): Newton ascent from the training "
-        "rotation of highest belief; so are those of conditional embeddings."
+        "Noise is the standard deviation of a normal number added to every colour of every pixel, where colours "
+        "lie between 0 and 1; sums are not clipped. The paper speaks of a noise variance, without its scale: 0.8 "
+        "is a variance of 0.64. The learned tree has the median distance of noisy training frames as bandwidth, "
+        "and for rotations exp(−σ‖R − R'‖²) with σ = 1/2, set beforehand. Its ridges are chosen for each operator "
+        "from the training half: for messages among 16 by leave-one-out errors, for likelihoods among 10 by "
+        "held-out pairs. Rotations are found as in the paper, by maximising the belief over SO(3), with Newton "
+        "steps from the training rotation of highest belief; this holds for conditional embeddings, too."
     ),
     (
         "For the rivals, settings were chosen on the training half as well: the six of conditional embeddings on its "
