@@ -1,7 +1,6 @@
 """Claims, verdicts, records and the report, on an experiment made for the purpose."""
 
 import json
-import math
 import os
 import re
 import signal
