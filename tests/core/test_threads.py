@@ -69,10 +69,23 @@ class Noting(dict):
         lambda table: mm.bp.DependencyNetwork().fit(table),
         lambda table: mm.condition(table, table["x"]),
         lambda table: mm.learn_kernel(table, rng=0),
+        lambda table: mm.two_sample_test(table, table, n_permutations=19),
+        lambda table: mm.k_sample_test([table, table, table], n_permutations=19),
+        lambda table: mm.independence_test(table, table, n_permutations=19),
+        lambda table: mm.joint_independence_test([table, table, table], n_permutations=19),
+        lambda table: mm.conditional_independence_test(table, table["y"], table["x"]),
+        lambda table: mm.stats.two_sample_effect(table, table),
+        lambda table: mm.stats.k_sample_effect([table, table, table]),
+        lambda table: mm.stats.independence_effect(table, table),
+        lambda table: mm.chow_liu(table),
     ],
-    ids=["KernelGraph", "BayesianNetwork", "DependencyNetwork", "condition", "learn_kernel"],
+    ids=[
+        *["KernelGraph", "BayesianNetwork", "DependencyNetwork", "condition", "learn_kernel", "two_sample_test"],
+        *["k_sample_test", "independence_test", "joint_independence_test", "conditional_independence_test"],
+        *["two_sample_effect", "k_sample_effect", "independence_effect", "chow_liu"],
+    ],
 )
-def test_fits_run_on_one_thread(fit):
+def test_computations_run_on_one_thread(fit):
     x = np.random.default_rng(0).normal(size=30)
     table = Noting({"x": x, "y": x + 0.1 * np.cos(9 * x)})
     with threadpool_limits(2, user_api="blas"):

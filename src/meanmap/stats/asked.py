@@ -18,6 +18,7 @@ from meanmap.core.tables.order import alike_in_order
 from meanmap.core.tables.picked import kinds_of_picked, picked
 from meanmap.core.tables.schema import admitted
 from meanmap.core.tables.wild import wild_notes
+from meanmap.core.threads import one_blas_thread
 from meanmap.core.types import Data, KernelLike
 from meanmap.learning.default import is_default
 from meanmap.stats.designs.exchanges import Exchange
@@ -111,8 +112,9 @@ class Asked(ABC):
     across: ClassVar[bool] = False
     paired: ClassVar[bool] = True  # whether rows of the parts belong together
 
+    @one_blas_thread()
     def answer(self) -> Any:
-        """The twelve steps."""
+        """The twelve steps; permutations are many small products."""
         check_draws(self.n_draws)
         self.pick()
         self.check_order()

@@ -27,6 +27,7 @@ from meanmap.core.tables.order import alike_in_order
 from meanmap.core.tables.schema import Schema, few_columns, varying
 from meanmap.core.tables.selection import notes_on_gaps
 from meanmap.core.tables.wild import wild_notes
+from meanmap.core.threads import one_blas_thread
 from meanmap.core.types import Axes, Data, Seed
 from meanmap.graphs import Graph
 from meanmap.graphs.drawing import draw
@@ -133,6 +134,7 @@ class DependenceTree(EdgeTable, Graph):
         return "\n".join([*lines, *note_lines(self.notes)])
 
 
+@one_blas_thread()
 @own_words
 def chow_liu(
     table: Data,

@@ -17,6 +17,7 @@ from meanmap.core.tables.order import alike_in_order
 from meanmap.core.tables.picked import kinds_of_picked, picked
 from meanmap.core.tables.schema import admitted
 from meanmap.core.tables.wild import wild_notes
+from meanmap.core.threads import one_blas_thread
 from meanmap.core.types import Data, KernelLike, Seed
 from meanmap.kernels.gram import gram_matrix
 from meanmap.kernels.reading import read_points
@@ -42,6 +43,7 @@ HARM = (
 )
 
 
+@one_blas_thread()
 @own_words
 def independence_effect(
     x: Data,

@@ -9,6 +9,7 @@ from meanmap.core.settings import probability
 from meanmap.core.synonyms import own_words
 from meanmap.core.tables.indices import check_order_beside
 from meanmap.core.tables.schema import admitted
+from meanmap.core.threads import one_blas_thread
 from meanmap.core.types import Data, KernelLike, Seed
 from meanmap.stats.designs.exchanges import Exchange
 from meanmap.stats.designs.reading import kept_columns
@@ -35,6 +36,7 @@ HEAVY = (
 HIGH = "the interval of the shift starts too high. Use those of distance and share."
 
 
+@one_blas_thread()
 @own_words
 def two_sample_effect(
     x: Data,
@@ -145,6 +147,7 @@ def two_sample_effect(
     return _effect(found, confidence, method, samples.sizes, told, shown, shift, columns)
 
 
+@one_blas_thread()
 @own_words
 def k_sample_effect(
     samples: Data,
