@@ -49,7 +49,7 @@ class Units:
             found[below, at] = _coefficients(centred[:, [*below, at]], np.sqrt(share))
         centring = np.zeros_like(found)
         centring[constants] = middle
-        return cls(middle, np.sqrt(share @ (centred - centred @ found) ** 2), found, centring)
+        return cls(middle, np.sqrt(share @ _apart(centred, found) ** 2), found, centring)
 
     @classmethod
     def joined(cls, parts: Iterable["Units"]) -> "Units":
@@ -64,8 +64,7 @@ class Units:
 
     def scaled(self, matrix: np.ndarray) -> np.ndarray:
         """Columns in these units."""
-        centred = matrix - self.middle
-        return (centred - centred @ self.margins) / self.spread
+        return _apart(matrix - self.middle, self.margins) / self.spread
 
     @property
     def turn(self) -> np.ndarray:
@@ -85,6 +84,11 @@ def constants_of(names: Sequence[str], matrix: np.ndarray) -> tuple[int, ...]:
         if "[]" in term and ((columns == 0) | (columns == 1)).all() and (columns.sum(1) == 1).all():
             return tuple(own)
     return ()
+
+
+def _apart(centred: np.ndarray, margins: np.ndarray) -> np.ndarray:
+    """Columns without their margins."""
+    return centred - centred @ margins if margins.any() else centred
 
 
 def _coefficients(columns: np.ndarray, root: np.ndarray) -> np.ndarray:
