@@ -234,12 +234,7 @@ def posterior_embedding(
             prior = _smoothed(kernel, rows(z, slice(1)))
         mean, covariance = _moments(kernel, points, z)
         scale = float(np.mean(np.asarray(kernel.diagonal(z))))
-        if isinstance(noise, str) and noise == "empirical":
-            observed_noise = covariance / n + JITTER * scale * np.eye(len(mean))
-        elif is_number(noise) and noise > 0:
-            observed_noise = float(noise) / n * np.eye(len(mean))
-        else:
-            raise ParameterError(f"noise is {noise!r}; expected 'empirical' or a number above 0.")
+        observed_noise = _noise_of_means(noise, covariance, n, scale)
         whole = gram_matrix(prior, z) + observed_noise
         # The prior at dense landmarks is numerically singular; the addition is of the order of rounding.
         whole[np.diag_indices(len(whole))] += 1e-12 * np.trace(whole) / len(whole)
@@ -256,6 +251,16 @@ def _smoothed(kernel: Kernel, point: Points) -> Kernel:
             "columns, or pass prior=, for example the kernel itself."
         )
     return Scaled(smoothed, 1 / volume)
+
+
+def _noise_of_means(noise: Numbers | str, covariance: np.ndarray, n: int, scale: float) -> np.ndarray:
+    """N, the covariance of means of n rows: that of the rows divided by n, or independent with a variance of τ²/n."""
+    identity = np.eye(len(covariance))
+    if isinstance(noise, str) and noise == "empirical":
+        return covariance / n + JITTER * scale * identity
+    if is_number(noise) and noise > 0:
+        return float(noise) / n * identity
+    raise ParameterError(f"noise is {noise!r}; expected 'empirical' or a number above 0.")
 
 
 def _moments(kernel: Kernel, points: Points, z: Array) -> tuple[np.ndarray, np.ndarray]:

@@ -8,8 +8,8 @@ exponential.
 
 import math
 from collections import deque
-from collections.abc import Iterator
-from typing import Any, Protocol
+from collections.abc import Iterable, Iterator
+from typing import Any, Protocol, TypeVar
 
 import jax
 import jax.numpy as jnp
@@ -43,6 +43,7 @@ NUMPY_BLOCK = 1 << 15
 IN_FLIGHT = 4
 # Rows of a sparse Gram block are chosen so that a block holds about this many numbers (64 MiB).
 SPARSE_BLOCK = 1 << 23
+Place = TypeVar("Place")
 
 
 class OnPoints(Protocol):
@@ -178,23 +179,17 @@ def gram_matrix(kernel: OnPoints, x: Points, y: Points = None, out: np.ndarray |
     column_ranges, column_tiles = (row_ranges, row_tiles) if symmetric else _tiles(y)
     if len(row_ranges) * len(column_ranges) > 1:
         kernel = on_device(kernel)  # once, not in every call
-    waiting: deque = deque()
-
-    def write(i: slice, j: slice, tile: jax.Array) -> None:
-        block = np.asarray(tile)[: i.stop - i.start, : j.stop - j.start]
+    tiles = (
+        ((i, j), _tile(kernel, row_tiles[a], column_tiles[b]))
+        for a, i in enumerate(track(row_ranges, "kernel values"))
+        for b, j in enumerate(column_ranges)
+        if b <= a or not symmetric
+    )
+    for (i, j), tile in _in_flight(tiles):
+        block = tile[: i.stop - i.start, : j.stop - j.start]
         out[i, j] = block
         if symmetric and i != j:
             out[j, i] = block.T
-
-    for a, i in enumerate(track(row_ranges, "kernel values")):
-        for b, j in enumerate(column_ranges):
-            if symmetric and b > a:
-                break
-            waiting.append((i, j, _tile(kernel, row_tiles[a], column_tiles[b])))
-            if len(waiting) > IN_FLIGHT:
-                write(*waiting.popleft())
-    while waiting:
-        write(*waiting.popleft())
     if symmetric:
         # Expanded distances are wrong by 1e-16 on the diagonal, and their square roots by 1e-8.
         if own is None:
@@ -214,18 +209,24 @@ def streamed_product(kernel: OnPoints, x: Points, y: Points, v: np.ndarray) -> n
     if len(ranges) > 1:
         kernel, y_tiles, v_tiles = on_device((kernel, y_tiles, v_tiles))  # once, not in every call
     out = np.empty((count(x), v.shape[1]))
-    waiting: deque = deque()
-
-    def write(part: slice, result: jax.Array) -> None:
-        out[part] = np.asarray(result)[: part.stop - part.start]
-
-    for part, tile in zip(ranges, track(x_tiles, "kernel sums"), strict=True):
-        waiting.append((part, _row_of_tiles(kernel, tile, y_tiles, v_tiles)))
-        if len(waiting) > IN_FLIGHT:
-            write(*waiting.popleft())
-    while waiting:
-        write(*waiting.popleft())
+    rows_of_tiles = zip(ranges, track(x_tiles, "kernel sums"), strict=True)
+    sums = ((part, _row_of_tiles(kernel, tile, y_tiles, v_tiles)) for part, tile in rows_of_tiles)
+    for part, result in _in_flight(sums):
+        out[part] = result[: part.stop - part.start]
     return out
+
+
+def _in_flight(computed: Iterable[tuple[Place, jax.Array]]) -> Iterator[tuple[Place, np.ndarray]]:
+    """Results on the host, each beside its place: some are computed while earlier ones are copied."""
+    waiting: deque[tuple[Place, jax.Array]] = deque()
+    for each in computed:
+        waiting.append(each)
+        if len(waiting) > IN_FLIGHT:
+            place, result = waiting.popleft()
+            yield place, np.asarray(result)
+    while waiting:
+        place, result = waiting.popleft()
+        yield place, np.asarray(result)
 
 
 def _sparse_blocks(kernel: OnPoints, x: Points, y: Points) -> Iterator[np.ndarray]:

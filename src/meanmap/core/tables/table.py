@@ -113,9 +113,9 @@ class Table(Value):
     @staticmethod
     def has_names(data: Any) -> bool:
         """Whether columns are identified by name, not by position as in arrays and in frames numbered from 0."""
-        if not Table.looks_like_one(data) or isinstance(data, np.ndarray | Mapping):
-            return Table.looks_like_one(data)
-        if is_stream(data):
+        if not Table.looks_like_one(data):
+            return False
+        if isinstance(data, np.ndarray | Mapping) or is_stream(data):
             return True
         names = list(data.names) if isinstance(data, Table) else names_of_frame(data)
         return names != list(range(len(names))) and names != [f"x{i}" for i in range(len(names))]
@@ -364,17 +364,23 @@ def _check_axes(array: Array, argument: str) -> None:
 def _read_labels(array: np.ndarray, argument: str, declared: str) -> np.ndarray:
     if array.ndim != 1:
         raise ShapeError(f"{argument} has shape {array.shape}; expected one label per row.")
-    if array.dtype.kind == "O" and all(isinstance(v, bool | np.bool_) for v in array):
-        return array.astype(bool)
+    if array.dtype.kind == "O":
+        if all(isinstance(v, bool | np.bool_) for v in array):
+            return array.astype(bool)
+        _check_labels(array, argument, declared)
+    return as_labels(array, argument)
+
+
+def _check_labels(array: np.ndarray, argument: str, declared: str) -> None:
+    """Refuse objects that are no labels: lists and other things, and numbers unless they were declared as labels."""
     strange = next((v for v in array if not isinstance(v, str | bytes | bool | int | float | np.generic)), None)
     if isinstance(strange, list | tuple | np.ndarray):
         raise ShapeError(
             f"{argument} is ragged: its cells are lists, such as {np.asarray(strange).tolist()}; expected one value in "
             "each row, or vectors of numbers of one length."
         )
-    if array.dtype.kind == "O":
-        check_cells(array, argument)
-    if array.dtype.kind == "O" and declared in ("", "object") and not any(isinstance(v, str | bytes) for v in array):
+    check_cells(array, argument)
+    if declared in ("", "object") and not any(isinstance(v, str | bytes) for v in array):
         # Long ids would become equal as floats.
         whole = all(isinstance(v, int | np.integer) for v in array)
         kind = "int" if whole and any(abs(int(v)) >= MOST_EXACT for v in array) else "float"
@@ -382,4 +388,3 @@ def _read_labels(array: np.ndarray, argument: str, declared: str) -> np.ndarray:
             f"{argument} holds numbers as Python objects (dtype object). "
             f"Convert it first{in_python(f', for example with .astype({kind})')}."
         )
-    return as_labels(array, argument)

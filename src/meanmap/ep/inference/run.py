@@ -85,26 +85,35 @@ class Run:
     near: bool = False
 
     def go(self, start: State, step: float, enough: float, limit: int) -> Verdict:
-        """The verdict of the last sweep: beliefs have converged, or no progress is possible; the record notes it."""
+        """The verdict of the last sweep: beliefs have converged, or no progress is possible; the record notes it.
+
+        Parameters
+        ----------
+        start : State
+            Messages and beliefs from which the first sweep starts.
+        step : float
+            The share of each change of a message that is made, 1 without damping.
+        enough : float
+            Beliefs that move less than this many standard deviations in a full step have converged.
+        limit : int
+            The most sweeps.
+        """
         record, pace = self.record, self._first_pace()
         verdict, earlier = Verdict(start, self.plans), start
-        only = self.at_once and step == 1  # the next sweep would change nothing
+        once = self.at_once and step == 1  # another sweep would change nothing
         try:
             for _ in track(range(limit), "expectation propagation"):
                 before, verdict = verdict, self.sweep(verdict, step, pace.share)
                 record.add(verdict)
-                if verdict.number in _EARLY and record.doubted and not record.impossible:
-                    record.impossible = exclusive(record.factors)
-                if record.impossible:
+                if self._is_impossible(verdict):
                     break
                 over_two, earlier = partial(self._apart, earlier, verdict.state), before.state
-                # Beliefs that do not move by half a step have converged: the tolerance is relative to the step, not to
-                # its share.
-                still = verdict.well and (only or verdict.moved <= max(enough, verdict.noise) * pace.share)
+                # The tolerance is relative to the step: beliefs that move less because steps are small go on.
+                still = verdict.well and (once or verdict.moved <= max(enough, verdict.noise) * pace.share)
                 if still and not verdict.stuck:
                     confirmed = self._confirmed(verdict)
                     if confirmed is not None:
-                        record.finish(at_once=only)
+                        record.finish(at_once=once)
                         return confirmed
                     pace = self._first_pace()
                 elif verdict.number == _LONG and self._asks_everything():
@@ -117,6 +126,13 @@ class Run:
         except KeyboardInterrupt:
             record.interrupted = True
         return verdict
+
+    def _is_impossible(self, verdict: Verdict) -> bool:
+        """Whether no values of the unknowns could have given the data, which the record then explains."""
+        record = self.record
+        if verdict.number in _EARLY and record.doubted and not record.impossible:
+            record.impossible = exclusive(record.factors)
+        return bool(record.impossible)
 
     def _first_pace(self) -> Pace:
         return Pace(careful=self.schedule == "parallel" and not self.at_once, near=self.near)
