@@ -25,7 +25,7 @@ from meanmap.core.tables.table import Table
 from meanmap.core.tables.zones import check_zones
 from meanmap.core.values import label_shown
 from meanmap.io.tables import complete_rows, read_columns
-from meanmap.stats.designs.reading import order_of_groups
+from meanmap.stats.designs.groups import order_of_groups
 from meanmap.stats.settings import LEAST_POINTS
 
 # The longest Parquet file, in rows, that is read at once; longer ones, and several files, are read piece by piece.

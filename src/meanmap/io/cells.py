@@ -1,4 +1,4 @@
-"""Cells of text as columns: numbers by one grammar, labels, and missing values."""
+"""Cells of text files as columns: numbers by one grammar, labels, and the words that stand for a missing value."""
 
 import re
 from collections.abc import Callable, Collection, Sequence

@@ -1,4 +1,4 @@
-"""Labels that may be unintended: words for missing values, and labels that differ only in spaces or capitals."""
+"""Notes on labels that may be unintended: words such as "NA", and labels that differ only in spaces or capitals."""
 
 from collections.abc import Collection
 

@@ -28,7 +28,7 @@ from meanmap.learning.default import is_default
 from meanmap.stats.asking.grammar import Question
 from meanmap.stats.conditional.conditional import conditional_independence_test
 from meanmap.stats.conditional.variables import MOST_VALUES
-from meanmap.stats.designs.reading import MOST_GROUPS
+from meanmap.stats.designs.groups import MOST_GROUPS
 from meanmap.stats.independence.independence import independence_test
 from meanmap.stats.result import TestResult
 from meanmap.stats.samples.k_sample import k_sample_test

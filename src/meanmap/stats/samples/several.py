@@ -8,7 +8,7 @@ from meanmap.core.points import on_host
 from meanmap.core.tables.apart import without_ids
 from meanmap.core.tables.assigned import Kept, without_units
 from meanmap.core.types import Data
-from meanmap.stats.designs.reading import grouped
+from meanmap.stats.designs.groups import grouped
 
 __all__ = ["named", "several_samples"]
 

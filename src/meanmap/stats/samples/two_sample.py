@@ -26,7 +26,8 @@ from meanmap.kernels.reading import is_flat
 from meanmap.learning.default import WORDS, is_default, strange_kernel
 from meanmap.stats.asked import Found
 from meanmap.stats.collections import column_kernel
-from meanmap.stats.designs.reading import check_permuted, grouped
+from meanmap.stats.designs.groups import grouped
+from meanmap.stats.designs.reading import check_permuted
 from meanmap.stats.encoding import deep_samples
 from meanmap.stats.result import flat
 from meanmap.stats.samples.blocks import block_null
