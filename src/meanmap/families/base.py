@@ -26,15 +26,6 @@ from meanmap.plots.paged import Paged
 __all__ = ["Distribution", "build", "require_proper"]
 
 
-def build(kind: type, **leaves: object) -> Any:
-    """An instance with these stored fields, bypassing the constructor, as when a pytree is rebuilt."""
-    made = object.__new__(kind)
-    for name, value in leaves.items():
-        value = value if isinstance(value, jax.Array | Distribution | int) else np.asarray(value)
-        object.__setattr__(made, name, value)
-    return made
-
-
 class Distribution(Paged, Intervals, eqx.Module):
     """A batch of probability distributions with one array leaf per parameter; leading axes of the leaves are plates.
 
@@ -317,6 +308,15 @@ class Distribution(Paged, Intervals, eqx.Module):
             return f"{name}(improper, natural={', '.join(_short(leaf) for leaf in leaves)})"
         host = jax.tree.map(np.asarray, self)
         return f"{name}({', '.join(f'{label}={_short(_read(host, at))}' for label, at in self._shown.items())})"
+
+
+def build(kind: type, **leaves: object) -> Any:
+    """An instance with these stored fields, bypassing the constructor, as when a pytree is rebuilt."""
+    made = object.__new__(kind)
+    for name, value in leaves.items():
+        value = value if isinstance(value, jax.Array | Distribution | int) else np.asarray(value)
+        object.__setattr__(made, name, value)
+    return made
 
 
 def require_proper(distribution: Distribution, action: str) -> None:

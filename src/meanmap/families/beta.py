@@ -7,7 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from meanmap.core.door import Door, all_concrete, is_concrete
-from meanmap.core.errors import InputError, KindError
+from meanmap.core.errors import InputError
 from meanmap.core.settings import one_of
 from meanmap.core.synonyms import own_words
 from meanmap.core.types import Array
@@ -15,7 +15,7 @@ from meanmap.families.complex_gamma import gamma_ratio
 from meanmap.families.family import Family
 from meanmap.families.inversion import parameters_from_expected_logs
 from meanmap.families.product_integration import beta_rule, nodes_for_frequency
-from meanmap.families.reading import as_fields, check_members, read_parameters
+from meanmap.families.reading import as_fields, by_scipy, check_members, read_parameters
 from meanmap.families.real_gamma import digamma_minus_log, trigamma
 from meanmap.families.simplex import (
     dirichlet_divergence,
@@ -255,14 +255,9 @@ class Beta(Family):
         return jax.scipy.special.betainc(self.a, self.b, jnp.clip(x, 0, 1))
 
     def _quantile_of(self, p: Array) -> Any:
-        if not all_concrete((self, p)):
-            raise KindError("Beta quantiles are computed by SciPy on the host: call quantile outside jit and grad.")
         from scipy.special import betaincinv  # here: importing this package needs no SciPy
 
-        with Door(self, p) as door:
-            a, b = np.asarray(self.a, float), np.asarray(self.b, float)
-            values = betaincinv(a, b, np.asarray(p, float))
-            return jnp.asarray(values, door.dtype) if door.follows else values
+        return by_scipy(self, p, lambda p: betaincinv(np.asarray(self.a, float), np.asarray(self.b, float), p))
 
     def _sample(self, n: int, key: Array) -> Array:
         # A ratio of Gammas, kept in logarithms: for small parameters both underflow.

@@ -7,7 +7,6 @@ import jax.numpy as jnp
 import numpy as np
 
 from meanmap.core.door import Door, all_concrete
-from meanmap.core.errors import KindError
 from meanmap.core.settings import one_of
 from meanmap.core.synonyms import own_words
 from meanmap.core.types import Array, Numbers
@@ -15,7 +14,7 @@ from meanmap.families.complex_gamma import gamma_ratio
 from meanmap.families.family import Family
 from meanmap.families.inversion import shape_from_log_gap
 from meanmap.families.line import LARGEST_LOG
-from meanmap.families.reading import as_fields, check_members, read_parameters
+from meanmap.families.reading import as_fields, by_scipy, check_members, read_parameters
 from meanmap.families.real_gamma import (
     HALF_LOG_TWO_PI,
     digamma_minus_log,
@@ -247,14 +246,12 @@ class Gamma(Family):
         return jax.scipy.special.gammainc(self.shape_parameter, jnp.maximum(x, 0) * self.rate)
 
     def _quantile_of(self, p: Array) -> Any:
-        if not all_concrete((self, p)):
-            raise KindError("Gamma quantiles are computed by SciPy on the host: call quantile outside jit and grad.")
         from scipy.special import gammaincinv  # here: importing this package needs no SciPy
 
-        with Door(self, p) as door:
-            shape, rate = np.asarray(self.shape_parameter, float), np.asarray(self.rate, float)
-            values = gammaincinv(shape, np.asarray(p, float)) / rate
-            return jnp.asarray(values, door.dtype) if door.follows else values
+        def inverse(p: np.ndarray) -> np.ndarray:
+            return gammaincinv(np.asarray(self.shape_parameter, float), p) / np.asarray(self.rate, float)
+
+        return by_scipy(self, p, inverse)
 
     def _sample(self, n: int, key: Array) -> Array:
         a = self.shape_parameter

@@ -10,12 +10,12 @@ import numpy as np
 
 from meanmap.core.anew import compiled_anew
 from meanmap.core.arrays import array_of, check_numeric
-from meanmap.core.door import Door, is_concrete
-from meanmap.core.errors import NonFiniteError, ParameterError, ShapeError
+from meanmap.core.door import Door, all_concrete, is_concrete
+from meanmap.core.errors import KindError, NonFiniteError, ParameterError, ShapeError
 from meanmap.core.language import in_few_words
 from meanmap.core.types import Array, Data, Numbers
 
-__all__ = ["as_fields", "check_members", "members", "read_numbers", "read_parameters", "run", "to_jax"]
+__all__ = ["as_fields", "by_scipy", "check_members", "members", "read_numbers", "read_parameters", "run", "to_jax"]
 
 
 def as_fields(*values: Numbers) -> list[Any]:
@@ -104,6 +104,16 @@ def run(function: Callable[..., Any], *arguments: object, **settings: object) ->
     if door.follows:
         return result
     return jax.tree.map(lambda leaf: leaf[()] if isinstance(leaf, np.ndarray) and leaf.ndim == 0 else leaf, result)
+
+
+def by_scipy(distribution: Any, p: Array, inverse: Callable[[np.ndarray], np.ndarray]) -> Any:
+    """Quantiles by an inverse that SciPy has and JAX has not: on the host, so neither under `jit` nor `grad`."""
+    if not all_concrete((distribution, p)):
+        name = type(distribution).__name__
+        raise KindError(f"{name} quantiles are computed by SciPy on the host: call quantile outside jit and grad.")
+    with Door(distribution, p) as door:
+        values = inverse(np.asarray(p, float))
+        return jnp.asarray(values, door.dtype) if door.follows else values
 
 
 @compiled_anew

@@ -63,9 +63,104 @@ class OnPoints(Protocol):
         ...
 
 
+def gram_matrix(kernel: OnPoints, x: Points, y: Points = None, out: np.ndarray | None = None) -> np.ndarray:
+    """The Gram matrix of points already read, on the host; `y=None` means `y = x` and computes one half.
+
+    Tiles are computed in the scope's precision and written to `out`, if given, in its own.
+
+    Cost O(n m d) time; memory is that of the result and a few tiles.
+    """
+    symmetric = y is None
+    y = x if symmetric else y
+    if any_sparse((x, y)):
+        return _sparse_gram(kernel, x, y, symmetric, out)
+    out = np.empty((count(x), count(y))) if out is None else out
+    if suits_numpy(kernel, x, y):
+        out[:] = _numpy_gram(kernel, x, y)
+    else:
+        _fill_by_tiles(kernel, x, y, symmetric, out)
+    if symmetric:
+        # Expanded distances are wrong by 1e-16 on the diagonal, and their square roots by 1e-8.
+        np.fill_diagonal(out, _diagonal_by_tiles(kernel, x))
+    return out
+
+
+def gram_array(kernel: OnPoints, x: Points, y: Points = None) -> Any:
+    """The Gram matrix as a pure function of JAX arrays, for use under `jit`, `vmap` and `grad`; all of it at once."""
+    if any_sparse((x, y)):
+        with jax.enable_x64(True):  # sparse points stay on the host, in float64
+            return gram_matrix(kernel, x, y)
+    return _square(kernel, x) if y is None else _tile(kernel, x, y)
+
+
+def diagonal_array(kernel: OnPoints, x: Points, door: Door) -> Any:
+    """k(xᵢ, xᵢ), as NumPy or JAX like the inputs."""
+    if any_sparse(x):
+        with jax.enable_x64(True):
+            diagonal = _sparse_diagonal(kernel, x)
+        return jnp.asarray(diagonal, door.dtype) if door.follows else diagonal
+    if door.follows:
+        return point_values(kernel, x).astype(door.dtype)
+    if _in_numpy(kernel, x):
+        return _numpy_diagonal(kernel, x)
+    n = count(x)
+    return np.array(np.asarray(point_values(kernel, pad(x, bucket(n))))[:n])
+
+
+@compiled_anew
+@jax.jit
+def point_values(kernel: OnPoints, x: Points) -> jax.Array:
+    """k(xᵢ, xᵢ), compiled."""
+    return kernel.diagonal(x)
+
+
+def times(kernel: OnPoints, x: Points, y: Points, v: Array, door: Door) -> Any:
+    """K(x, y) v for v of shape (m, q), streamed, as NumPy or JAX like the inputs."""
+    if door.follows and not any_sparse((x, y)):
+        return product(kernel, x, y, on_device(v))
+    with jax.enable_x64(True):  # sparse points stay on the host, in float64
+        result = streamed_product(kernel, x, y, np.asarray(v))
+    return jnp.asarray(result, door.dtype) if door.follows else result
+
+
+@compiled_anew
+@jax.jit
+def product(kernel: OnPoints, x: Points, y: Points, v: jax.Array) -> jax.Array:
+    """K(x, y) v as a pure function of JAX arrays, for use under `jit`, `vmap` and `grad`; same streaming."""
+    n = count(x)
+    y_tiles, v_tiles = _stack(y, v, bucket_tiles=False)
+    size = min(TILE, n)
+    number = -(-n // size)
+    x_tiles = jax.tree.map(lambda leaf: leaf.reshape(number, size, *leaf.shape[1:]), pad(x, number * size))
+    result = jax.lax.map(lambda tile: _row_of_tiles(kernel, tile, y_tiles, v_tiles), x_tiles)
+    return result.reshape(number * size, -1)[:n]
+
+
+def streamed_product(kernel: OnPoints, x: Points, y: Points, v: np.ndarray) -> np.ndarray:
+    """K(x, y) v on the host for v of shape (m, q), holding one row of tiles at a time. Cost O(n m (d + q))."""
+    if any_sparse((x, y)):
+        return np.concatenate([block @ v for block in _sparse_blocks(kernel, x, y)])
+    if suits_numpy(kernel, x, y):
+        return _numpy_gram(kernel, x, y) @ v
+    y_tiles, v_tiles = _stack(y, v, bucket_tiles=True)
+    ranges, x_tiles = _tiles(x)
+    if len(ranges) > 1:
+        kernel, y_tiles, v_tiles = on_device((kernel, y_tiles, v_tiles))  # once, not in every call
+    out = np.empty((count(x), v.shape[1]))
+    rows_of_tiles = zip(ranges, track(x_tiles, "kernel sums"), strict=True)
+    sums = ((part, _row_of_tiles(kernel, tile, y_tiles, v_tiles)) for part, tile in rows_of_tiles)
+    for part, result in _in_flight(sums):
+        out[part] = result[: part.stop - part.start]
+    return out
+
+
 def suits_numpy(kernel: OnPoints, *points: Points) -> bool:
     """Whether kernel values between this many points, on the host, are few enough to be computed by NumPy at once."""
     return math.prod(map(count, points)) <= FEW_VALUES and _in_numpy(kernel, *points)
+
+
+def _in_numpy(kernel: OnPoints, *points: Points) -> bool:
+    return kernel.in_numpy and not any(isinstance(leaf, jax.Array) for leaf in jax.tree.leaves((kernel, points)))
 
 
 def _numpy_gram(kernel: OnPoints, x: Points, y: Points) -> np.ndarray:
@@ -82,21 +177,73 @@ def _numpy_diagonal(kernel: OnPoints, x: Points) -> np.ndarray:
         return np.array(kernel.diagonal(x))
 
 
-def _in_numpy(kernel: OnPoints, *points: Points) -> bool:
-    return kernel.in_numpy and not any(isinstance(leaf, jax.Array) for leaf in jax.tree.leaves((kernel, points)))
+def _fill_by_tiles(kernel: OnPoints, x: Points, y: Points, symmetric: bool, out: np.ndarray) -> None:
+    """Write the Gram matrix tile by tile; if it is symmetric only one half is computed."""
+    row_ranges, row_tiles = _tiles(x)
+    column_ranges, column_tiles = (row_ranges, row_tiles) if symmetric else _tiles(y)
+    if len(row_ranges) * len(column_ranges) > 1:
+        kernel = on_device(kernel)  # once, not in every call
+    tiles = (
+        ((i, j), _tile(kernel, row_tiles[a], column_tiles[b]))
+        for a, i in enumerate(track(row_ranges, "kernel values"))
+        for b, j in enumerate(column_ranges)
+        if b <= a or not symmetric
+    )
+    for (i, j), tile in _in_flight(tiles):
+        block = tile[: i.stop - i.start, : j.stop - j.start]
+        out[i, j] = block
+        if symmetric and i != j:
+            out[j, i] = block.T
+
+
+def _diagonal_by_tiles(kernel: OnPoints, x: Points) -> np.ndarray:
+    """k(xᵢ, xᵢ), in tiles of the same shape as those of the Gram matrix."""
+    if _in_numpy(kernel, x):
+        return _numpy_diagonal(kernel, x)
+    return np.concatenate([np.asarray(point_values(kernel, tile)) for tile in _tiles(x)[1]])[: count(x)]
+
+
+def _in_flight(computed: Iterable[tuple[Place, jax.Array]]) -> Iterator[tuple[Place, np.ndarray]]:
+    """Results on the host, each beside its place: some are computed while earlier ones are copied."""
+    waiting: deque[tuple[Place, jax.Array]] = deque()
+    for each in computed:
+        waiting.append(each)
+        if len(waiting) > IN_FLIGHT:
+            place, result = waiting.popleft()
+            yield place, np.asarray(result)
+    while waiting:
+        place, result = waiting.popleft()
+        yield place, np.asarray(result)
+
+
+def _tiles(points: Points) -> tuple[list[slice], list[Any]]:
+    """Row ranges of the tiles of `points`, and the tiles padded to one shape and moved to the device."""
+    n = count(points)
+    size = min(TILE, bucket(n))
+    ranges = slices(n, size)
+    tiles = [pad(rows(points, part), size) for part in ranges]
+    return ranges, tiles if len(tiles) == 1 else [on_device(tile) for tile in tiles]
+
+
+def _stack(y: Points, v: Array, bucket_tiles: bool) -> tuple[Any, Any]:
+    """y and v cut into tiles along a new leading axis; padding points get weight zero."""
+    m = count(y)
+    size = min(TILE, bucket(m)) if bucket_tiles else min(TILE, m)
+    number = -(-m // size)
+    if bucket_tiles and number > 16:
+        number = bucket(number)
+    total = number * size
+    y = jax.tree.map(lambda leaf: leaf.reshape(number, size, *leaf.shape[1:]), pad(y, total))
+    # On the host NumPy pads: in JAX every new number of points would be compiled.
+    library = library_of(v)
+    v = library.concatenate([v, library.zeros((total - m, v.shape[1]), v.dtype)])
+    return y, v.reshape(number, size, -1)
 
 
 @compiled_anew
 @jax.jit
 def _tile(kernel: OnPoints, x: Points, y: Points) -> jax.Array:
     return kernel.gram(x, y)
-
-
-@compiled_anew
-@jax.jit
-def point_values(kernel: OnPoints, x: Points) -> jax.Array:
-    """k(xᵢ, xᵢ), compiled."""
-    return kernel.diagonal(x)
 
 
 @compiled_anew
@@ -119,114 +266,15 @@ def _row_of_tiles(kernel: OnPoints, x: Points, y_tiles: Any, v_tiles: jax.Array)
     return jax.lax.scan(step, start, (y_tiles, v_tiles))[0]
 
 
-def _tiles(points: Points) -> tuple[list[slice], list[Any]]:
-    """Row ranges of the tiles of `points`, and the tiles padded to one shape and moved to the device."""
-    n = count(points)
-    size = min(TILE, bucket(n))
-    ranges = slices(n, size)
-    tiles = [pad(rows(points, part), size) for part in ranges]
-    return ranges, tiles if len(tiles) == 1 else [on_device(tile) for tile in tiles]
-
-
-def diagonal_array(kernel: OnPoints, x: Points, door: Door) -> Any:
-    """k(xᵢ, xᵢ), as NumPy or JAX like the inputs."""
-    if any_sparse(x):
-        with jax.enable_x64(True):
-            diagonal = _sparse_diagonal(kernel, x)
-        return jnp.asarray(diagonal, door.dtype) if door.follows else diagonal
-    if door.follows:
-        return point_values(kernel, x).astype(door.dtype)
-    if _in_numpy(kernel, x):
-        return _numpy_diagonal(kernel, x)
-    n = count(x)
-    return np.array(np.asarray(point_values(kernel, pad(x, bucket(n))))[:n])
-
-
-def gram_array(kernel: OnPoints, x: Points, y: Points = None) -> Any:
-    """The Gram matrix as a pure function of JAX arrays, for use under `jit`, `vmap` and `grad`; all of it at once."""
-    if any_sparse((x, y)):
-        with jax.enable_x64(True):  # sparse points stay on the host, in float64
-            return gram_matrix(kernel, x, y)
-    return _square(kernel, x) if y is None else _tile(kernel, x, y)
-
-
-def gram_matrix(kernel: OnPoints, x: Points, y: Points = None, out: np.ndarray | None = None) -> np.ndarray:
-    """The Gram matrix of points already read, on the host; `y=None` means `y = x` and computes one half.
-
-    Tiles are computed in the scope's precision and written to `out`, if given, in its own.
-
-    Cost O(n m d) time; memory is that of the result and a few tiles.
-    """
-    symmetric = y is None
-    y = x if symmetric else y
-    if any_sparse((x, y)):
-        blocks = np.concatenate(list(_sparse_blocks(kernel, x, y)))
-        if out is None:
-            out = blocks
-        else:
-            out[:] = blocks
-        if symmetric:
-            np.fill_diagonal(out, _sparse_diagonal(kernel, x))
-        return out
-    out = np.empty((count(x), count(y))) if out is None else out
-    if suits_numpy(kernel, x, y):
-        out[:] = _numpy_gram(kernel, x, y)
-        if symmetric:
-            np.fill_diagonal(out, _numpy_diagonal(kernel, x))
-        return out
-    own = _numpy_diagonal(kernel, x) if symmetric and _in_numpy(kernel, x) else None
-    row_ranges, row_tiles = _tiles(x)
-    column_ranges, column_tiles = (row_ranges, row_tiles) if symmetric else _tiles(y)
-    if len(row_ranges) * len(column_ranges) > 1:
-        kernel = on_device(kernel)  # once, not in every call
-    tiles = (
-        ((i, j), _tile(kernel, row_tiles[a], column_tiles[b]))
-        for a, i in enumerate(track(row_ranges, "kernel values"))
-        for b, j in enumerate(column_ranges)
-        if b <= a or not symmetric
-    )
-    for (i, j), tile in _in_flight(tiles):
-        block = tile[: i.stop - i.start, : j.stop - j.start]
-        out[i, j] = block
-        if symmetric and i != j:
-            out[j, i] = block.T
+def _sparse_gram(kernel: OnPoints, x: Points, y: Points, symmetric: bool, out: np.ndarray | None) -> np.ndarray:
+    """The Gram matrix of points of which some are sparse, on the host."""
+    whole = np.concatenate(list(_sparse_blocks(kernel, x, y)))
     if symmetric:
-        # Expanded distances are wrong by 1e-16 on the diagonal, and their square roots by 1e-8.
-        if own is None:
-            own = np.concatenate([np.asarray(point_values(kernel, tile)) for tile in row_tiles])[: len(out)]
-        np.fill_diagonal(out, own)
+        np.fill_diagonal(whole, _sparse_diagonal(kernel, x))
+    if out is None:
+        return whole
+    out[:] = whole
     return out
-
-
-def streamed_product(kernel: OnPoints, x: Points, y: Points, v: np.ndarray) -> np.ndarray:
-    """K(x, y) v on the host for v of shape (m, q), holding one row of tiles at a time. Cost O(n m (d + q))."""
-    if any_sparse((x, y)):
-        return np.concatenate([block @ v for block in _sparse_blocks(kernel, x, y)])
-    if suits_numpy(kernel, x, y):
-        return _numpy_gram(kernel, x, y) @ v
-    y_tiles, v_tiles = _stack(y, v, bucket_tiles=True)
-    ranges, x_tiles = _tiles(x)
-    if len(ranges) > 1:
-        kernel, y_tiles, v_tiles = on_device((kernel, y_tiles, v_tiles))  # once, not in every call
-    out = np.empty((count(x), v.shape[1]))
-    rows_of_tiles = zip(ranges, track(x_tiles, "kernel sums"), strict=True)
-    sums = ((part, _row_of_tiles(kernel, tile, y_tiles, v_tiles)) for part, tile in rows_of_tiles)
-    for part, result in _in_flight(sums):
-        out[part] = result[: part.stop - part.start]
-    return out
-
-
-def _in_flight(computed: Iterable[tuple[Place, jax.Array]]) -> Iterator[tuple[Place, np.ndarray]]:
-    """Results on the host, each beside its place: some are computed while earlier ones are copied."""
-    waiting: deque[tuple[Place, jax.Array]] = deque()
-    for each in computed:
-        waiting.append(each)
-        if len(waiting) > IN_FLIGHT:
-            place, result = waiting.popleft()
-            yield place, np.asarray(result)
-    while waiting:
-        place, result = waiting.popleft()
-        yield place, np.asarray(result)
 
 
 def _sparse_blocks(kernel: OnPoints, x: Points, y: Points) -> Iterator[np.ndarray]:
@@ -241,40 +289,3 @@ def _sparse_blocks(kernel: OnPoints, x: Points, y: Points) -> Iterator[np.ndarra
 def _sparse_diagonal(kernel: OnPoints, x: Points) -> np.ndarray:
     n = count(x)
     return np.array(np.asarray(kernel.diagonal(pad(x, bucket(n))))[:n])
-
-
-def _stack(y: Points, v: Array, bucket_tiles: bool) -> tuple[Any, Any]:
-    """y and v cut into tiles along a new leading axis; padding points get weight zero."""
-    m = count(y)
-    size = min(TILE, bucket(m)) if bucket_tiles else min(TILE, m)
-    number = -(-m // size)
-    if bucket_tiles and number > 16:
-        number = bucket(number)
-    total = number * size
-    y = jax.tree.map(lambda leaf: leaf.reshape(number, size, *leaf.shape[1:]), pad(y, total))
-    # On the host NumPy pads: in JAX every new number of points would be compiled.
-    library = library_of(v)
-    v = library.concatenate([v, library.zeros((total - m, v.shape[1]), v.dtype)])
-    return y, v.reshape(number, size, -1)
-
-
-@compiled_anew
-@jax.jit
-def product(kernel: OnPoints, x: Points, y: Points, v: jax.Array) -> jax.Array:
-    """K(x, y) v as a pure function of JAX arrays, for use under `jit`, `vmap` and `grad`; same streaming."""
-    n = count(x)
-    y_tiles, v_tiles = _stack(y, v, bucket_tiles=False)
-    size = min(TILE, n)
-    number = -(-n // size)
-    x_tiles = jax.tree.map(lambda leaf: leaf.reshape(number, size, *leaf.shape[1:]), pad(x, number * size))
-    result = jax.lax.map(lambda tile: _row_of_tiles(kernel, tile, y_tiles, v_tiles), x_tiles)
-    return result.reshape(number * size, -1)[:n]
-
-
-def times(kernel: OnPoints, x: Points, y: Points, v: Array, door: Door) -> Any:
-    """K(x, y) v for v of shape (m, q), streamed, as NumPy or JAX like the inputs."""
-    if door.follows and not any_sparse((x, y)):
-        return product(kernel, x, y, on_device(v))
-    with jax.enable_x64(True):  # sparse points stay on the host, in float64
-        result = streamed_product(kernel, x, y, np.asarray(v))
-    return jnp.asarray(result, door.dtype) if door.follows else result

@@ -12,7 +12,7 @@ from meanmap.core.values import label_shown
 from meanmap.plots.facts import Axis, Chart, Control, Mark, Panel
 from meanmap.plots.ranges import TAILED, bulk
 
-__all__ = ["Columns", "Tally", "groups_chart", "pairs_chart", "single"]
+__all__ = ["Columns", "Tally", "groups_chart", "pairs_chart"]
 
 # By name; values of each row, or their tallies.
 Columns = Mapping[str, Any]
@@ -103,18 +103,6 @@ def pairs_chart(title: str, across: Columns, upwards: Columns) -> Chart | None:
     panels = tuple(_scatter(x, y) for x in sides[0].values() for y in sides[1].values())
     controls = (Control("Horizontal", tuple(sides[0])), Control("Vertical", tuple(sides[1])))
     return Chart(title, panels, controls if len(panels) > 1 else ())
-
-
-def single(columns: Mapping[str, Any]) -> dict[str, np.ndarray]:
-    """Columns of one number or label a row: those that are wider are taken apart."""
-    found = {}
-    for name, column in columns.items():
-        values = np.asarray(column)
-        if values.ndim == 1:
-            found[str(name)] = values
-        elif values.ndim == 2:
-            found |= {f"{name}[{j}]": values[:, j] for j in range(values.shape[1])}
-    return found
 
 
 def _read(name: str, parts: Sequence[Tally]) -> _Read | None:

@@ -11,10 +11,10 @@ from meanmap.core.pieces.sources import comes_in_pieces, lies_elsewhere
 from meanmap.core.points import spread_rows
 from meanmap.core.tables.chunks import any_once, source_of
 from meanmap.core.tables.missing import length, take
-from meanmap.core.tables.table import Table, raw_columns, values_of
+from meanmap.core.tables.table import Table, raw_columns, single_columns, values_of
 from meanmap.core.values import Value
 from meanmap.features.states.reading import Reading
-from meanmap.plots.columns import MOST_COLUMNS, Columns, Tally, groups_chart, pairs_chart, single
+from meanmap.plots.columns import MOST_COLUMNS, Columns, Tally, groups_chart, pairs_chart
 from meanmap.plots.facts import Chart
 
 __all__ = ["MOST_CALLED", "Shown"]
@@ -139,7 +139,7 @@ class Shown(Value):
 
 def _columns(rows: Any, name: str) -> dict[str, np.ndarray]:
     if source_of(rows).named:
-        return single(Table.of(rows, name).columns)
+        return single_columns(Table.of(rows, name).columns)
     values = np.asarray(rows)
     if values.ndim == 1 or values.shape[1] == 1:
         return {name: values.ravel()}

@@ -44,6 +44,7 @@ __all__ = [
     "raw_columns",
     "read_column",
     "refuse_labels",
+    "single_columns",
     "table_in",
     "values_of",
 ]
@@ -171,24 +172,14 @@ class Table(Value):
         with optional("a pandas frame"):
             import pandas
 
-        return pandas.DataFrame(self._single())
+        return pandas.DataFrame(single_columns(self.columns))
 
     def to_polars(self) -> Any:
         """The columns as a polars DataFrame; those of a block are called block[0], block[1], ..."""
         with optional("a polars frame"):
             import polars
 
-        return polars.DataFrame(self._single())
-
-    def _single(self) -> dict[str, np.ndarray]:
-        found = {}
-        for name, column in self.columns.items():
-            values = np.asarray(column)
-            if values.ndim == 1:
-                found[name] = values
-            else:
-                found.update({f"{name}[{j}]": values[:, j] for j in range(values.shape[1])})
-        return found
+        return polars.DataFrame(single_columns(self.columns))
 
     def __repr__(self) -> str:
         def show(name):
@@ -219,6 +210,18 @@ def refuse_labels(table: Table, argument: str, otherwise: str) -> None:
             f"{argument} has columns that are not numeric: {', '.join(map(repr, labels))}. {hints}Leave them out, or "
             f"{otherwise}."
         )
+
+
+def single_columns(columns: Mapping[str, Any]) -> dict[str, np.ndarray]:
+    """Columns of one number or label a row: those of a block are called block[0], block[1], ..."""
+    found = {}
+    for name, column in columns.items():
+        values = np.asarray(column)
+        if values.ndim == 1:
+            found[name] = values
+        elif values.ndim == 2:
+            found |= {f"{name}[{j}]": values[:, j] for j in range(values.shape[1])}
+    return found
 
 
 def table_in(data: Data, argument: str = "table") -> Table | None:

@@ -98,7 +98,7 @@ class Run:
         limit : int
             The most sweeps.
         """
-        record, pace = self.record, self._first_pace()
+        record, pace = self.record, self._new_pace()
         verdict, earlier = Verdict(start, self.plans), start
         once = self.at_once and step == 1  # another sweep would change nothing
         try:
@@ -109,16 +109,16 @@ class Run:
                     break
                 over_two, earlier = partial(self._apart, earlier, verdict.state), before.state
                 # The tolerance is relative to the step: beliefs that move less because steps are small go on.
-                still = verdict.well and (once or verdict.moved <= max(enough, verdict.noise) * pace.share)
-                if still and not verdict.stuck:
+                settled = verdict.well and (once or verdict.moved <= max(enough, verdict.noise) * pace.share)
+                if settled and not verdict.stuck:
                     confirmed = self._confirmed(verdict)
                     if confirmed is not None:
                         record.finish(at_once=once)
                         return confirmed
-                    pace = self._first_pace()
-                elif verdict.number == _LONG and self._asks_everything():
-                    pace = self._first_pace()
-                elif not pace.after(verdict.moved, over_two, verdict.left_out) or still:
+                    pace = self._new_pace()
+                elif verdict.number == _LONG and self._stop_predicting():
+                    pace = self._new_pace()
+                elif not pace.after(verdict.moved, over_two, verdict.left_out) or settled:
                     again = self._another_start(pace, verdict, limit)
                     if again is None:
                         break
@@ -134,7 +134,7 @@ class Run:
             record.impossible = exclusive(record.factors)
         return bool(record.impossible)
 
-    def _first_pace(self) -> Pace:
+    def _new_pace(self) -> Pace:
         return Pace(careful=self.schedule == "parallel" and not self.at_once, near=self.near)
 
     @cached_property
@@ -147,16 +147,16 @@ class Run:
     def _another_start(self, pace: Pace, verdict: Verdict, limit: int) -> Pace | None:
         """The pace of a restart where sweeps make no progress, noted in the record; None if it would not help."""
         lost = {at: each[2] for at, each in enumerate(verdict.events)}
-        self.record.beyond = verdict.beyond or self._first(left_range, verdict.state, lost)
-        self.record.impossible = self._first(zero_everywhere, verdict.state, lost)
+        self.record.beyond = verdict.beyond or self._first_reason(left_range, verdict.state, lost)
+        self.record.impossible = self._first_reason(zero_everywhere, verdict.state, lost)
         if self.record.beyond or self.record.impossible:
             return None
-        if self._asks_everything():
-            pace = self._first_pace()
+        if self._stop_predicting():
+            pace = self._new_pace()
         elif pace.may_start_anew(limit - verdict.number):
             pace.start_anew()
         else:
-            self.record.beyond = self._first(zero_here, verdict.state, lost)
+            self.record.beyond = self._first_reason(zero_here, verdict.state, lost)
             return None
         self.record.started_anew(pace.share)
         return pace
@@ -168,7 +168,8 @@ class Run:
         well = not self._narrows or self.at_once or before.moved < _NEAR
         plans = tuple(knowing(plan, FINE if well else _ROUGH) for plan in before.plans)
         with user_errors():
-            found, level, beyond = (self._by_factor if self.hosts else self._whole)(before, plans, settings)
+            send_all = self._sweep_by_factor if self.hosts else self._sweep_at_once
+            found, level, beyond = send_all(before, plans, settings)
             jax.block_until_ready(found.moved)
         events = tuple(
             fetched(one.events)[:, : int(size)] if shape else np.asarray(one.events)
@@ -180,7 +181,7 @@ class Run:
             level,
             number=before.number + 1,
             moved=float(np.asarray(found.moved).max()),
-            noise=self._noise(found.happened),
+            noise=self._noise_of_draws(found.happened),
             evidence=float(found.evidence),
             happened=found.happened,
             events=events,
@@ -188,7 +189,7 @@ class Run:
             beyond=beyond,
         )
 
-    def _noise(self, happened: tuple[Happened, ...]) -> float:
+    def _noise_of_draws(self, happened: tuple[Happened, ...]) -> float:
         """The largest doubt of oracles that draw anew in every sweep."""
         each = zip(self.record.factors, happened, strict=True)
         anew = [(f, one.doubt) for f, one in each if getattr(getattr(f, "oracle", None), "wanders", False)]
@@ -216,7 +217,7 @@ class Run:
         """The plan with nothing left out."""
         return self.plans[0]
 
-    def _whole(self, before: Verdict, plans: tuple[Plan, ...], settings: Settings) -> tuple[Swept, int, str]:
+    def _sweep_at_once(self, before: Verdict, plans: tuple[Plan, ...], settings: Settings) -> tuple[Swept, int, str]:
         """One compiled sweep, by the quickest plan that leaves no factor in doubt; which one, and why answers were
         lost.
         """
@@ -236,13 +237,13 @@ class Run:
                 return found, level, beyond
             # No rule integrates a function that leaves the range of its output.
             lost = {at: fetched(found.happened[at].events)[2].ravel()[: int(plans[0].sizes[at])] for at in doubtful}
-            beyond = self._first(left_range, before.state, lost)
-            self.record.impossible = self._first(zero_everywhere, before.state, lost)
+            beyond = self._first_reason(left_range, before.state, lost)
+            self.record.impossible = self._first_reason(zero_everywhere, before.state, lost)
             if beyond or self.record.impossible:
                 return found, level, beyond
         raise AssertionError("the whole plan leaves no doubt")  # pragma: no cover
 
-    def _first(self, look: Callable[..., str], state: State, lost: dict[int, np.ndarray]) -> str:
+    def _first_reason(self, look: Callable[..., str], state: State, lost: dict[int, np.ndarray]) -> str:
         """What `look` first says of functions whose answers were lost, such as that they leave a range; else empty."""
         each = ((at, self.record.factors[at], np.flatnonzero(members)) for at, members in lost.items())
         found = (look(self.plan, state, at, factor, members, self.power) for at, factor, members in each)
@@ -251,10 +252,10 @@ class Run:
     def without_mass(self, verdict: Verdict) -> str:
         """Which density is zero everywhere where no answer was lost: an oracle may stay at a point of no density."""
         every = {at: np.ones(factor.plate or 1, bool) for at, factor in enumerate(self.record.factors)}
-        return self._first(zero_everywhere, verdict.state, every)
+        return self._first_reason(zero_everywhere, verdict.state, every)
 
-    def _by_factor(self, before: Verdict, plans: tuple[Plan, ...], settings: Settings) -> tuple[Swept, int, str]:
-        """As `_whole`, factor by factor, as some of their oracles are on the host."""
+    def _sweep_by_factor(self, before: Verdict, plans: tuple[Plan, ...], settings: Settings) -> tuple[Swept, int, str]:
+        """As `_sweep_at_once`, factor by factor, as some of their oracles are on the host."""
         state, all_happened, least = before.state, [], len(plans) - 1
         for at, key in enumerate(self.keys):
             if at in self.hosts:
@@ -264,13 +265,13 @@ class Run:
                     plans[0], state, at, asked.incoming, asked.usable, asked.answer, settings, self.policy
                 )
             else:
-                state, happened, level = self._sent(plans, state, at, settings)
+                state, happened, level = self._send(plans, state, at, settings)
                 least = min(least, level)
             all_happened.append(happened)
         moved = compiled_moved(plans[0], before.state.beliefs, state.beliefs)
         return Swept(state, tuple(all_happened), moved, np.nan), least, before.beyond
 
-    def _sent(self, plans: tuple[Plan, ...], state: State, at: int, settings: Settings) -> tuple[State, Happened, int]:
+    def _send(self, plans: tuple[Plan, ...], state: State, at: int, settings: Settings) -> tuple[State, Happened, int]:
         """The state after one factor has sent, by the quickest form that leaves no doubt; and which one that is."""
         for level in reversed(range(len(plans))):
             sent, happened, _ = compiled_send(plans[level], state, at, self.keys[at], settings, self.policy)
@@ -287,7 +288,7 @@ class Run:
         settings = Settings(np.asarray(1.0), np.asarray(1.0), self.power)
 
         def send(before: State, at: int) -> State:
-            return before if at in self.hosts else self._sent(plans, before, at, settings)[0]
+            return before if at in self.hosts else self._send(plans, before, at, settings)[0]
 
         with user_errors():
             found = lean(plans[0], state, asked, send, self.power, self.policy)
@@ -296,11 +297,11 @@ class Run:
         accepted = {at: self.hosts[at].accepts(factors[at], found) for at in asked}
         return verdict._replace(answers=asked) if all(accepted.values()) else None
 
-    def _asks_everything(self) -> bool:
-        """Whether an oracle stops predicting because sweeps do not converge; each notes it."""
+    def _stop_predicting(self) -> bool:
+        """Ask the oracles to stop predicting because sweeps do not converge, and whether one does; each notes it."""
         factors: Any = self.plan.factors
-        told = {at: oracle.stop_predicting(factors[at]) for at, oracle in self.hosts.items()}
-        return any(told.values())
+        stopped = [oracle.stop_predicting(factors[at]) for at, oracle in self.hosts.items()]
+        return any(stopped)
 
     def _ask_last(self, plan: Plan, state: State, at: int) -> Asked:
         """The answer of an oracle on the host at convergence, for the evidence."""
@@ -317,7 +318,7 @@ class Run:
                 spent = record.spent.get(factor.name)
                 notes.append(undefined(self.plan, verdict.state, at, factor, shares, spent, self.power))
         lost = {at: each[2] for at, each in enumerate(verdict.events) if each[2].any() and not record.beyond}
-        notes.append(self._first(of_one_value, verdict.state, lost))
+        notes.append(self._first_reason(of_one_value, verdict.state, lost))
         return tuple(filter(None, notes))
 
     def evidence(self, verdict: Verdict) -> float:
