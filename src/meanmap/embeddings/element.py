@@ -8,7 +8,6 @@ from typing import Any
 
 import equinox as eqx
 import jax
-import jax.numpy as jnp
 import numpy as np
 
 from meanmap.core.arrays import is_factor
@@ -16,6 +15,7 @@ from meanmap.core.door import Door, is_concrete
 from meanmap.core.errors import InputError, KindError
 from meanmap.core.language import a_type
 from meanmap.core.pieces.row_by_row import number_by_partition
+from meanmap.core.points import library_of
 from meanmap.core.tables.schema import Schema, check_same_columns, later
 from meanmap.core.types import Array, Data, Numbers, Points
 from meanmap.kernels.base import Kernel
@@ -97,7 +97,7 @@ class Embedding(eqx.Module):
     def squared_norm(self) -> Any:
         """⟨f, f⟩, never negative."""
         value = self.inner(self)
-        return jnp.maximum(value, 0) if isinstance(value, jax.Array) else np.maximum(value, 0.0)
+        return library_of(value).maximum(value, 0.0)
 
     def norm(self) -> Array:
         """The norm √⟨f, f⟩ in the RKHS."""

@@ -19,7 +19,7 @@ from meanmap.core.settings import whole_number
 from meanmap.core.types import Array, Data, Index, Numbers, Seed
 from meanmap.families.gaussian_parts import Parts
 from meanmap.families.pages import law_page
-from meanmap.families.reading import members, read_numbers, run, to_jax
+from meanmap.families.reading import as_fields, members, read_numbers, run, to_jax
 from meanmap.plots.facts import Page
 from meanmap.plots.paged import Paged
 
@@ -266,8 +266,7 @@ class Distribution(Paged, Intervals, eqx.Module):
     def _map_batch(self, function: Callable[[Any, int], Any]) -> Any:
         leaves, structure = jax.tree.flatten(self)
         changed = [function(leaf, own) for leaf, own in zip(leaves, self._own_axes, strict=True)]
-        as_arrays = [leaf if isinstance(leaf, jax.Array) else np.asarray(leaf) for leaf in changed]
-        return jax.tree.unflatten(structure, as_arrays)
+        return jax.tree.unflatten(structure, as_fields(*changed))
 
     # Reading
 

@@ -10,13 +10,14 @@ from meanmap.core.tables.chunks import source_of
 from meanmap.core.tables.kinds import wanted_kind
 from meanmap.core.tables.table import raw_columns
 from meanmap.core.types import Data
+from meanmap.core.values import as_tuple
 
 __all__ = ["check_no_names", "kinds_of_picked", "names_of", "picked", "set_apart"]
 
 
 def names_of(wanted: object) -> list[str]:
     """The names of columns, from one name or a list; none for anything else."""
-    listed = [wanted] if isinstance(wanted, str) else list(wanted) if isinstance(wanted, list | tuple) else []
+    listed = list(as_tuple(wanted))
     return listed if all(isinstance(name, str) for name in listed) else []
 
 
@@ -36,8 +37,7 @@ def picked(data: Data, **wanted: object) -> list[Any]:
         if names is None or (is_whole(names) and argument == "clusters"):
             found.append(names)
             continue
-        each = list(names) if isinstance(names, list | tuple) else [names]
-        listed = names_of([str(name) if is_whole(name) else name for name in each])
+        listed = names_of([str(name) if is_whole(name) else name for name in as_tuple(names)])
         if not listed:
             raise KindError(
                 f"{argument} is {names!r}; with data= expected the name of a column of it, or a list of names."
@@ -61,7 +61,7 @@ def kinds_of_picked(kinds: Mapping[str, Any] | None, data: Data, *wanted: object
     told = by_name(kinds, "kinds", '{"zip": "label"}')
     if not told:
         return told
-    used = {str(name) for each in wanted for name in (each if isinstance(each, list | tuple) else [each])}
+    used = {str(name) for each in wanted for name in as_tuple(each)}
     others = [name for name in source_of(data).names if name not in used]
     for name in (name for name in others if name in told):
         wanted_kind(told.pop(name))

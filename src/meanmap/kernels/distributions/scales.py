@@ -3,13 +3,11 @@
 from itertools import starmap
 from typing import Any
 
-import jax
-import jax.numpy as jnp
 import numpy as np
 
 from meanmap.core.door import Door, is_concrete
 from meanmap.core.errors import EmptyError, InputError
-from meanmap.core.points import count, rows
+from meanmap.core.points import count, library_of, rows
 from meanmap.core.settings import one_of
 from meanmap.core.types import Array, Data, Points
 from meanmap.families.base import Distribution
@@ -53,7 +51,7 @@ def _kernel(law: Distribution | Bags, place: str, widths: str, name: object) -> 
             f"{label('messages', name)} has no spread in some column, so no lengthscale can be chosen. Pass one, "
             "as in RBF(1.0)."
         )
-    return RBF(jnp.sqrt(square) if isinstance(square, jax.Array) else np.sqrt(square))
+    return RBF(library_of(square).sqrt(square))
 
 
 def spread_out(points: Data, most: int = MOST_MESSAGES) -> Any:
