@@ -81,7 +81,7 @@ def effect(x: pd.DataFrame, y: pd.DataFrame, wrap: Wrap) -> tuple[float, ...]:
     graph = mm.bp.BayesianNetwork([(number, cause), (number, outcome), (cause, outcome)])
     ends = dict(zip(("from_", "to"), sorted(both[cause].unique()), strict=True))
     difference = graph.effect(wrap(both), outcome, of=cause, rng=0, **ends).difference()
-    return tuple(np.concatenate([difference.value, *difference.interval()]))
+    return tuple(np.concatenate([difference.value, *difference.interval().values()]))
 
 
 def in_clusters(x: pd.DataFrame, y: pd.DataFrame, wrap: Wrap) -> tuple[float, ...]:
@@ -93,7 +93,7 @@ def in_clusters(x: pd.DataFrame, y: pd.DataFrame, wrap: Wrap) -> tuple[float, ..
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "26 clusters are few")
         found = graph.effect(wrap(both), outcome, of=cause, rng=0, clusters=3, **ends)
-    return tuple(np.concatenate([found.difference().value, *found.difference().interval()]))
+    return tuple(np.concatenate([found.difference().value, *found.interval().values()]))
 
 
 def undecided(x: pd.DataFrame, y: pd.DataFrame, wrap: Wrap) -> tuple[float, ...]:
@@ -107,7 +107,7 @@ def undecided(x: pd.DataFrame, y: pd.DataFrame, wrap: Wrap) -> tuple[float, ...]
         graph = mm.graphs.PDAG(plain.names, plain.directed, plain.undirected, (doubted,)).to_networkx()
         try:
             found = mm.bp.BayesianNetwork(graph).effect(wrap(both), outcome, of=cause, rng=0, **ends).difference()
-            answers += np.concatenate([found.value, *found.interval()]).tolist()
+            answers += np.concatenate([found.value, *found.interval().values()]).tolist()
         except mm.errors.InputError as error:
             answers.append(float("tests do not determine" in str(error)))
     return tuple(answers)

@@ -35,9 +35,16 @@ def away_from_zero(names: Sequence[str], low: np.ndarray, high: np.ndarray) -> s
 
 
 def intervals_chart(
-    title: str, names: Sequence[str], middle: np.ndarray, low: np.ndarray, high: np.ndarray, label: str
+    title: str,
+    names: Sequence[str],
+    middle: np.ndarray,
+    low: np.ndarray,
+    high: np.ndarray,
+    label: str,
+    from_zero: bool = False,
 ) -> Chart:
-    """Each number as a dot on its interval, the first on top; of many the first 60.
+    """Each number as a dot on its interval, the first on top; of many the first 60. Zero has a line where it is among
+    them, or `from_zero`, where numbers are distances from it.
 
     Examples
     --------
@@ -55,8 +62,7 @@ def intervals_chart(
         "x2": np.asarray(high)[:shown],
     }
     finite = np.concatenate([np.asarray(each, float)[np.isfinite(each)] for each in (low, middle, high)])
-    zero = (
-        (Mark("rules", {"x": [0.0]}, colour=6, dashed=True),) if len(finite) and finite.min() < 0 < finite.max() else ()
-    )
+    among = from_zero or (len(finite) and finite.min() < 0 < finite.max())
+    zero = (Mark("rules", {"x": [0.0]}, colour=6, dashed=True),) if among else ()
     note = "" if shown == len(names) else f"{shown} of {len(names)} rows are drawn."
     return Chart(title, (Panel(Axis(label), Axis(ticks=ticks), (*zero, Mark("ranges", ranges)), note),))

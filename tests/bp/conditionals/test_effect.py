@@ -65,7 +65,7 @@ def test_an_effect_prints_is_saved_and_becomes_plain_values(found, tmp_path):
 
 def test_the_difference_is_a_number_unless_there_are_several(found):
     assert float(found.difference()) == found.difference().value
-    with pytest.raises(TypeError, match="holds 2 shares, one for each label; expected one: difference"):
+    with pytest.raises(TypeError, match="holds 2 shares, one for each label; expected one: estimate"):
         float(Estimate(np.array([0.2, -0.2]), np.zeros((5, 2))))
 
 
@@ -84,7 +84,7 @@ def test_of_labels_shares_are_compared():
     assert found.difference("high").value == pytest.approx(-found.difference("low").value)
     with pytest.raises(KindError, match="has no quantiles"):
         found.quantiles()
-    with pytest.raises(InputError, match="label is 'none'; the labels of 'y' are"):
+    with pytest.raises(InputError, match="label is 'none'; the labels of the outcome are"):
         found.difference("none")
 
 
@@ -567,6 +567,8 @@ def test_the_answer_of_the_page_is_a_number():
     assert section.text.startswith("The picture shows rows as they were observed, without adjustment.")
     assert effects.text.startswith("Adjusted for 'z'. ")
     (chart,) = section.charts  # the data, as they are
+    zero, _ = effects.charts[0].panels[0].marks
+    assert zero.places == {"x": [0.0]}  # how far from it the effect is can be seen
     for mark, arm in zip(chart.panels[0].marks, ("old", "new"), strict=True):
         edges = [*mark.places["x1"], mark.places["x2"][-1]]
         counts, _ = np.histogram(np.asarray(table["y"])[np.asarray(table["t"]) == arm], edges)
@@ -675,6 +677,12 @@ def test_intervals_of_labels_are_named():
     effect = mm.bp.BayesianNetwork([*CONFOUNDED, ("y", "w")]).effect(table, "w", of="t", from_="old", to="new", rng=0)
     found = effect.interval(0.8)
     assert found == {label: effect.difference(label).interval(0.8) for label in ("high", "low")}
+    assert found == effect.difference().interval(0.8)
+    assert effect.difference()["high"] == effect.difference("high")
+    assert str(effect.difference()["high"]) in str(effect.difference())
+    assert effect.arms[1].mean()["high"].value - effect.arms[0].mean()["high"].value == effect.difference("high").value
+    with pytest.raises(InputError, match=r"label is 'hihg' \(did you mean 'high'"):
+        effect.arms[0].mean()["hihg"]
     assert found["high"][0] < effect.difference("high").value < found["high"][1]
 
 

@@ -7,6 +7,7 @@ import pytest
 import meanmap as mm
 
 N = 300
+ARROWS = [("t", "a"), ("t", "b"), ("t", "c")]
 
 
 @pytest.fixture(scope="module")
@@ -21,7 +22,8 @@ def table():
 
 
 @pytest.mark.parametrize(
-    "unfitted", [mm.bp.BayesianNetwork([("t", "a"), ("t", "b"), ("t", "c")]), mm.bp.DependencyNetwork()]
+    "unfitted",
+    [mm.bp.BayesianNetwork(ARROWS), mm.bp.DependencyNetwork(), mm.KernelGraph(ARROWS)],
 )
 def test_labels_that_no_row_has_together_are_named(unfitted, table):
     """Each label alone decides, and they contradict each other."""

@@ -89,3 +89,19 @@ def test_units_and_order_do_not_matter_and_numbers_between_rows_are_as_their_nei
 
 def test_one_parent_is_never_alone():
     assert SeenTogether.of({"a": np.zeros((3, 1))}).parents == {}
+
+
+def test_rows_of_a_table_that_contradict_themselves_are_noted_by_any_column_given_all_others():
+    """b is nearly a, and of gaps nothing is said; new rows of the same law have no note."""
+    rows = side_by_side(7, 300)
+    rows["b"] = rows["a"] + 0.1 * rows["b"]
+    rows["b"][:20] = np.nan
+    model = mm.bp.DependencyNetwork().fit(rows)
+    (note,) = noted(model.query({"a": 1.5, "b": -1.5}, ["y", "s"]).report)
+    assert note.startswith("hardly any row has such values of 'a' and 'b' together: 'y' and 's' are extrapolated, with")
+    asked = {"a": [1.5, 1.5, 1.5], "b": [1.5, -1.5, None]}
+    (note,) = noted(model.predict(asked, ["y"]).report)
+    assert note.startswith("in 1 of 3 rows: hardly any row has such values of 'a' and 'b' together: 'y' is")
+    new = side_by_side(8, 200)
+    new["b"] = new["a"] + 0.1 * new["b"]
+    assert sum(int(note.split()[1]) for note in noted(model.predict(new, ["y"]).report)) <= 2

@@ -16,9 +16,9 @@ from meanmap.bp.conditionals.fitted_bayesian import FittedBayesianNetwork
 from meanmap.bp.conditionals.identified import refuse_undecided
 from meanmap.bp.conditionals.judged import ArrowScores, judged
 from meanmap.bp.conditionals.laws import law_given
-from meanmap.bp.conditionals.never_together import NeverTogether
 from meanmap.bp.conditionals.repeated import repeated
 from meanmap.bp.conditionals.seen_together import SeenTogether
+from meanmap.bp.never_together import NeverTogether
 from meanmap.bp.pooling import SHIFTS
 from meanmap.core.errors import EmptyError, InputError, KindError, ParameterError
 from meanmap.core.meant import no_column
@@ -89,13 +89,14 @@ class BayesianNetwork(Paged):
     Chang 1990; Shachter & Peot 1990). Reports say which method was used, and where an answer rests on values of two
     parents that hardly any row has together. Irrelevant variables are left out. Numbers that many rows share, such as
     the zeros of costs, have a probability of their own, modelled like that of a label, and so have both values of
-    numbers with only two, such as 0 and 1. Numbers of one sign, or between 0 and 1, stay so: they are regressed as
-    logarithms, roots or log odds where left-out rows are more probable by two standard errors; otherwise draws outside
-    the range are drawn again, or set to 0 or 1 if some rows have this value, which shifts means a little; logarithms of
-    draws are finite if those of all rows are. Densities of `predict` are smoothed and reach a little beyond; their
-    means and variances are those of a thousand weighted draws, of `query` those of up to 4000. The Monte Carlo error of
-    a mean is about the standard deviation over the root of "draws that count" in the report. Effects are those of the
-    truncated factorisation (Pearl 2009, section 3.2), assuming that no common cause is missing from the graph.
+    numbers with only two, such as 0 and 1; where such a number is a parent, what depends on it may jump there. Numbers
+    of one sign, or between 0 and 1, stay so: they are regressed as logarithms, roots or log odds where left-out rows
+    are more probable by two standard errors; otherwise draws outside the range are drawn again, or set to 0 or 1 if
+    some rows have this value, which shifts means a little; logarithms of draws are finite if those of all rows are.
+    Densities of `predict` are smoothed and reach a little beyond; their means and variances are those of a thousand
+    weighted draws, of `query` those of up to 4000. The Monte Carlo error of a mean is about the standard deviation over
+    the root of "draws that count" in the report. Effects are those of the truncated factorisation (Pearl 2009, section
+    3.2), assuming that no common cause is missing from the graph.
 
     Examples
     --------
@@ -151,7 +152,7 @@ class BayesianNetwork(Paged):
         seconds and one gigabyte.
         """
         table, raw, notes = self._read(data, missing, kinds, most=MOST_ROWS)
-        apart = NeverTogether.of(table.columns, raw)
+        apart = NeverTogether.of(table.codes(raw), table.labels)
         numbers, learned, seen = table.standardised(raw), {}, {}
         parents = parents_by_name(self.graph.names, self.directed.named("directed"))
         for name in track(list(self.graph.names), "learning variables"):

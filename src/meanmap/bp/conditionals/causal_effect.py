@@ -13,7 +13,7 @@ from meanmap.core.meant import did_you_mean
 from meanmap.core.notes import note_lines
 from meanmap.core.settings import probability
 from meanmap.core.types import Array
-from meanmap.core.values import Value, frame_of
+from meanmap.core.values import Value, frame_of, label_shown
 from meanmap.plots.facts import Page
 from meanmap.plots.paged import Paged
 from meanmap.stats.shown import Shown
@@ -33,6 +33,8 @@ class Estimate(Value):
     value : float or array (...)
     draws : array (B, ...)
         The same for reweighted rows.
+    labels : tuple
+        Of the outcome, if there is a share for each: `found["yes"]` is that of one of them.
 
     Examples
     --------
@@ -41,24 +43,41 @@ class Estimate(Value):
     2 (1.1 to 2.9)
     >>> float(found)
     2.0
+    >>> Estimate(np.array([0.3, 0.7]), np.full((5, 2), [0.3, 0.7]), ("no", "yes"))["yes"].value
+    0.7
     """
 
     value: Any
     draws: np.ndarray
+    labels: tuple = ()
 
     def __float__(self) -> float:
         if np.ndim(self.value):
             raise TypeError(
-                f"this estimate holds {len(self.value)} shares, one for each label; expected one: difference(label)."
+                f"this estimate holds {len(self.value)} shares, one for each label; expected one: estimate[label]."
             )
         return float(self.value)
 
-    def interval(self, confidence: float = 0.9) -> tuple[Any, Any]:
-        """The interval that contains the truth with this confidence."""
+    def __getitem__(self, label: object) -> "Estimate":
+        if label not in self.labels:
+            shown = ", ".join(map(repr, self.labels)) or "none, it is a number"
+            meant = did_you_mean(label, self.labels)
+            raise InputError(f"label is {label!r}{meant}; the labels of the outcome are: {shown}.")
+        at = self.labels.index(label)
+        return Estimate(float(self.value[at]), self.draws[:, at])
+
+    def interval(self, confidence: float = 0.9) -> Any:
+        """The interval that contains the truth with this confidence; of labels one of each share,
+        `{label: (low, high)}`.
+        """
+        if self.labels:
+            return {label: self[label].interval(confidence) for label in self.labels}
         low, high = np.quantile(self.draws, ends(confidence), axis=0)
         return low[()], high[()]
 
     def __str__(self) -> str:
+        if self.labels:
+            return "; ".join(f"{label_shown(label)} {self[label]}" for label in self.labels)
         low, high = self.interval()
         if np.ndim(self.value):
             return "; ".join(f"{v:.3g} ({a:.3g} to {b:.3g})" for v, a, b in zip(self.value, low, high, strict=True))
@@ -72,7 +91,7 @@ class Arm(Value):
     Attributes
     ----------
     average : Estimate
-        The mean of a number, (), or the share of each label, (L,).
+        The mean of a number, or the share of each label.
     at : array (G,) or None
         Values of a number, rising.
     below : Estimate or None
@@ -87,7 +106,7 @@ class Arm(Value):
     rows: float
 
     def mean(self) -> Estimate:
-        """The mean of a number; of labels their shares, in the order of `effect.labels`."""
+        """The mean of a number; of labels their shares: `arm.mean()["yes"]`."""
         return self.average
 
     def cdf(self, grid: Array) -> Estimate:
@@ -159,19 +178,12 @@ class CausalEffect(Paged, Value):
     clusters: int | None = None
 
     def difference(self, label: object = None) -> Estimate:
-        """The difference of means, `to` less `from_`; of a label outcome that of the shares of all labels, (L,), or of
-        one of them: `effect.difference("yes")`.
+        """The difference of means, `to` less `from_`; of a label outcome that of the shares of all labels, or of one of
+        them: `effect.difference()["yes"]`, or `effect.difference("yes")`.
         """
         before, after = (arm.mean() for arm in self.arms)
-        found = Estimate(after.value - before.value, after.draws - before.draws)
-        if label is None:
-            return found
-        if label not in self.labels:
-            shown = ", ".join(map(repr, self.labels)) or "none, it is a number"
-            meant = did_you_mean(label, self.labels)
-            raise InputError(f"label is {label!r}{meant}; the labels of {self.on!r} are: {shown}.")
-        at = self.labels.index(label)
-        return Estimate(float(found.value[at]), found.draws[:, at])
+        found = Estimate(after.value - before.value, after.draws - before.draws, self.labels)
+        return found if label is None else found[label]
 
     def quantiles(self, q: float = 0.5) -> Estimate:
         """The difference of quantiles, such as the medians."""
@@ -180,14 +192,14 @@ class CausalEffect(Paged, Value):
 
     def interval(self, confidence: float = 0.9) -> Any:
         """The interval of the difference of means; of labels one of each share, `{label: (low, high)}`."""
-        if self.labels:
-            return {label: self.difference(label).interval(confidence) for label in self.labels}
         return self.difference().interval(confidence)
 
     def to_dict(self, confidence: float = 0.9) -> dict[str, Any]:
         """The effect as plain Python values, ready for JSON."""
 
         def plain(found: Estimate) -> Any:
+            if found.labels:
+                return [plain(found[label]) for label in found.labels]
             return np.stack([found.value, *found.interval(confidence)], axis=-1).tolist()
 
         means = {"difference": plain(self.difference()), "arms": [plain(arm.mean()) for arm in self.arms]}

@@ -11,8 +11,8 @@ import numpy as np
 from meanmap.bp.beliefs.beliefs import Beliefs
 from meanmap.bp.beliefs.pages import QueriedPage
 from meanmap.bp.conditionals.columns import CodedColumn, CodedTable
-from meanmap.bp.conditionals.never_together import NeverTogether
 from meanmap.bp.evidence.named import are_weights, as_columns, no_likelihood, of_variables
+from meanmap.bp.never_together import NeverTogether
 from meanmap.bp.rows import RowModel, each_asked
 from meanmap.core.arrays import check_lengths
 from meanmap.core.door import Door
@@ -150,7 +150,7 @@ class CodedModel(QueriedPage, RowModel):
         return self._told(known, self._targets(targets, known.raw), rng)
 
     def _told(self, asked: CodedRows, names: tuple[Hashable, ...], rng: Seed) -> Beliefs[Any]:
-        apart = self.apart.notes(self.columns, asked.numbers)
+        apart = self.apart.notes(self.table.codes(asked.numbers))
         return super()._told(replace(asked, notes=(*asked.notes, *apart)), names, rng)
 
     def _answers_of_page(self, evidence: Mapping[Any, Any], targets: Any = None) -> Any:

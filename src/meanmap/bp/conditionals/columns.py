@@ -337,6 +337,16 @@ class CodedTable:
         told = (c.odd(raw[name], argument, name) for name, c in self.columns.items() if name in raw)
         return tuple(note for note in told if note)
 
+    @property
+    def labels(self) -> dict[Hashable, list[Any]]:
+        """The labels of each column of labels that have a code of their own."""
+        return {name: column.states[: column.own] for name, column in self.columns.items() if column.labels is not None}
+
+    def codes(self, numbers: Mapping[Hashable, np.ndarray]) -> dict[Hashable, np.ndarray]:
+        """The places of labels among these, (n,), from numbers (n, width); −1 of others and in gaps."""
+        found = {name: np.nan_to_num(numbers[name][:, : len(labels)]) for name, labels in self.labels.items()}
+        return {name: np.where(each.any(axis=1), each.argmax(axis=1), -1) for name, each in found.items()}
+
     def place(self, name: Hashable) -> int:
         """The number of a column."""
         if str(name) not in self.columns:

@@ -10,11 +10,12 @@ from meanmap.bp.conditionals.column_conditional import ColumnConditional
 from meanmap.bp.conditionals.columns import CodedTable
 from meanmap.bp.conditionals.fitted_dependency import FittedDependencyNetwork
 from meanmap.bp.conditionals.joint_normal import JointNormal, laws_of, parts_of, products_of
-from meanmap.bp.conditionals.never_together import NeverTogether
 from meanmap.bp.conditionals.row_weights import Learner, grown, learned, nearest
+from meanmap.bp.conditionals.seen_together import SeenTogether
 from meanmap.bp.conditionals.standard import Standard
 from meanmap.bp.conditionals.thresholds import Thresholds
 from meanmap.bp.conditionals.two_part import TwoPart
+from meanmap.bp.never_together import NeverTogether
 from meanmap.bp.pooling import SHIFTS
 from meanmap.core.errors import EmptyError, ShapeError
 from meanmap.core.points import spread_rows
@@ -150,7 +151,8 @@ class DependencyNetwork:
             laws = laws_of(rows, products=products)
         names = track(list(table.columns), "learning columns")
         conditionals = [_learned(scale, numbers, j, laws, self.regressions) for j, _ in enumerate(names)]
-        few_apart, apart = self.regressions is None, NeverTogether.of(table.columns, each)
+        few_apart, apart = self.regressions is None, NeverTogether.of(table.codes(each), table.labels)
+        seen = SeenTogether.of(each)
         if len(numbers) < len(whole):
             read = f"learned from {len(whole)} of "
             notes = tuple(note.replace(read, f"learned from {len(numbers)} of ") for note in notes)
@@ -161,7 +163,7 @@ class DependencyNetwork:
             notes = (*notes, of_gaps)
         if policy_and_marks(missing)[0] == "pairwise":  # rows with gaps count, too
             notes = tuple(note.replace(BY_PAIRS, USED).replace(UNLIKE, "").strip() for note in notes)
-        return FittedDependencyNetwork(table, scale, laws, tuple(conditionals), rows, notes, few_apart, apart)
+        return FittedDependencyNetwork(table, scale, laws, tuple(conditionals), rows, notes, few_apart, apart, seen)
 
     def __repr__(self) -> str:
         return f"DependencyNetwork({'' if self.regressions is None else list(self.regressions)})"

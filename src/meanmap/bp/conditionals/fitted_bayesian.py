@@ -15,9 +15,9 @@ from meanmap.bp.conditionals.identified import refuse_undecided
 from meanmap.bp.conditionals.label_tables import to_pgmpy
 from meanmap.bp.conditionals.laws import Law
 from meanmap.bp.conditionals.network_rows import NetworkRows
-from meanmap.bp.conditionals.never_together import NeverTogether
 from meanmap.bp.conditionals.seen_together import SeenTogether, extrapolated
 from meanmap.bp.evidence.named import named
+from meanmap.bp.never_together import NeverTogether
 from meanmap.core.errors import InputError
 from meanmap.core.notes import note_lines, warn_of
 from meanmap.core.threads import one_blas_thread
@@ -57,7 +57,7 @@ class FittedBayesianNetwork(NetworkRows):
     conditionals: Mapping[Hashable, Law]
     seen: Mapping[Hashable, SeenTogether]
     notes: tuple[str, ...] = ()
-    apart: NeverTogether = field(default_factory=lambda: NeverTogether(0, {}))
+    apart: NeverTogether = field(default_factory=NeverTogether)
 
     @one_blas_thread()
     def do(

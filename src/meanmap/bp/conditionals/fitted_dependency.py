@@ -14,10 +14,11 @@ from meanmap.bp.conditionals.column_conditional import ColumnConditional
 from meanmap.bp.conditionals.columns import CodedTable
 from meanmap.bp.conditionals.few_known import MOST_KNOWN, given_few
 from meanmap.bp.conditionals.joint_normal import JointNormal, laws_of
-from meanmap.bp.conditionals.never_together import NeverTogether
 from meanmap.bp.conditionals.pages import held_out_page
+from meanmap.bp.conditionals.seen_together import SeenTogether, unlike_rows
 from meanmap.bp.conditionals.standard import Standard
 from meanmap.bp.conditionals.two_part import TwoPart
+from meanmap.bp.never_together import NeverTogether
 from meanmap.core.language import in_percent
 from meanmap.core.notes import note_lines
 from meanmap.core.points import slices
@@ -56,6 +57,8 @@ class FittedDependencyNetwork(CodedModel):
         Whether columns given one to three others have regressions of their own; not if `regressions` were given.
     apart : NeverTogether
         Labels that were expected together in some rows, and were not.
+    seen : SeenTogether
+        All columns in some rows.
     """
 
     table: CodedTable
@@ -65,7 +68,8 @@ class FittedDependencyNetwork(CodedModel):
     rows: np.ndarray
     notes: tuple[str, ...] = ()
     few_apart: bool = False
-    apart: NeverTogether = field(default_factory=lambda: NeverTogether(0, {}))
+    apart: NeverTogether = field(default_factory=NeverTogether)
+    seen: SeenTogether = field(default_factory=lambda: SeenTogether({}))
 
     @property
     def held_out(self) -> dict[Hashable, Mapping[str, float]]:
@@ -91,7 +95,8 @@ class FittedDependencyNetwork(CodedModel):
         each = track(names, "answering")
         beliefs = {name: self._belief(name, asked.matrix) for name in each}
         found = {name: belief[0] for name, belief in beliefs.items()} if asked.single else beliefs
-        return found, Report("one regression", True, 1, notes=(*self.notes, *self._doubts(names)))
+        unlike = unlike_rows(self.seen, asked.numbers, names)
+        return found, Report("one regression", True, 1, notes=(*self.notes, *unlike, *self._doubts(names)))
 
     def _doubts(self, names: Sequence[Hashable]) -> Iterator[str]:
         """Caveats of beliefs about some columns: intervals that are too wide, and gaps that may not be at random."""

@@ -8,6 +8,7 @@ import numpy as np
 from scipy.special import log_ndtr, logsumexp
 
 from meanmap.bp.beliefs.gain import clearly_better
+from meanmap.bp.conditionals.frequent_values import FrequentValues
 from meanmap.bp.conditionals.log_sums import LogSums
 from meanmap.bp.conditionals.normal_part import NormalPart
 from meanmap.bp.conditionals.row_weights import LeafWeights
@@ -47,16 +48,18 @@ JUDGES = 1000
 class GivenParents:
     """The distribution of a number given numbers (n, q) that stand for its parents.
 
-    It is f(parents) + s(parents) r: a straight line of all rows, with a kernel's part where that predicts better, and
-    left-out residuals of some of them, divided by their size s where that changes with the parents, and weighted by a
-    forest where left-out rows show that they are of another shape there: its leaves alone are too wide to follow a size
-    that grows, and have so few rows that new rows of a straight line with normal noise lost .010 nats by them, .005 by
-    all (1500 rows).
+    It is f(parents) + s(parents) r: a straight line of all rows, which may jump at values that many of them have, with
+    a kernel's part where that predicts better, and left-out residuals of some of them, divided by their size s where
+    that changes with the parents, and weighted by a forest where left-out rows show that they are of another shape
+    there: its leaves alone are too wide to follow a size that grows, and have so few rows that new rows of a straight
+    line with normal noise lost .010 nats by them, .005 by all (1500 rows).
 
     Attributes
     ----------
     values : array (m,)
         Residuals r.
+    often : FrequentValues
+        Values of parents at which f and s may jump.
     regression : Regression or None
     scales : Scales or None
         The sizes s, about one; None if one size is as good.
@@ -75,6 +78,7 @@ class GivenParents:
     """
 
     values: np.ndarray
+    often: FrequentValues
     regression: Regression | None
     scales: Scales | None
     forest: LeafWeights | None
@@ -89,20 +93,21 @@ class GivenParents:
     def fit(cls, rows: np.ndarray, values: np.ndarray) -> "GivenParents":
         """Fit to rows of the parents and the values (n, 1) of the variable."""
         chosen, forest, regression, scales = spread_rows(len(rows), MOST_ROWS), None, None, None
-        left = values[chosen]
+        left, often = values[chosen], FrequentValues.of(rows)
         if rows.shape[1]:
             with Door():
-                added = Regressor.on(NodeSample(apart(rows), rows, False, False))
-                regression, left = _regression(rows, values, added)
+                marked = often(rows)
+                added = Regressor.on(NodeSample(apart(marked), marked, False, False))
+                regression, left = _regression(marked, values, added)
                 scales = Scales.fit(added, left[:, 0])
-                left = left if scales is None else left / scales(rows[chosen])[:, None]
+                left = left if scales is None else left / scales(marked[chosen])[:, None]
             forest = LeafWeights(*Trees.fit(rows[chosen], np.abs(left), TREES, LEAST_IN_LEAF, 0, 1.0))
         residuals, width, least = left[:, 0], float(diffusion_widths(left)[0]), LEAST_NOISE * float(values.std())
         follows = regression is not None and float(np.median(np.abs(residuals))) < least
         width = max(width, least) if follows else width
         forest, normal = _of_residuals(residuals, forest, width, least if follows else 0.0)
         ends = rows.min(axis=0), rows.max(axis=0)
-        return cls(residuals, regression, scales, forest, width, normal, len(rows), *ends, follows)
+        return cls(residuals, often, regression, scales, forest, width, normal, len(rows), *ends, follows)
 
     def ends(self, column: int) -> tuple[float, float]:
         """The observed range of a number that represents a parent."""
@@ -113,14 +118,14 @@ class GivenParents:
         if self.regression is None:
             return np.zeros(len(rows))
         with Door():
-            return np.asarray(self.regression(rows))[:, 0]
+            return np.asarray(self.regression(self.often(rows)))[:, 0]
 
     def sizes(self, rows: np.ndarray) -> np.ndarray:
         """s at rows of the parents, (m,)."""
         if self.scales is None:
             return np.ones(len(rows))
         with Door():
-            return self.scales(rows)
+            return self.scales(self.often(rows))
 
     def draw(self, rows: np.ndarray, random: np.random.Generator, smooth: bool = False) -> np.ndarray:
         """Draw one value (m, 1) for each row of the parents, by residuals of rows or by their smooth density."""

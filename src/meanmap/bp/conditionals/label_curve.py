@@ -7,6 +7,7 @@ from math import prod
 import numpy as np
 
 from meanmap.bp.beliefs.gain import clearly_better
+from meanmap.bp.conditionals.frequent_values import FrequentValues
 from meanmap.bp.conditionals.given_parents import apart
 from meanmap.bp.conditionals.softmax import log_shares, softmax_weights
 from meanmap.bp.edges.coordinates import MOST_FEATURES, TOLERANCE, coordinates, transformed
@@ -37,19 +38,23 @@ REACH = 0.5
 class LabelCurve:
     """The shares of L labels given numbers, and labels as zeros and ones, side by side.
 
-    A multinomial logistic regression on all columns; on their products with the states of labels, or on a kernel's
-    features, one of each column or one of all together, if that makes held-out rows more probable by more than two
-    standard errors. Ridges are those under which held-out rows are most probable; that of the linear part is the
-    weakest unless another improves held-out predictions by more than a standard error, as rare differences would be
-    shrunk to zero. Outside the range of the data a number counts as its nearest end, and logits shrink towards those of
-    all rows with the distance.
+    A multinomial logistic regression on all columns, which may jump at values that many rows have; on their products
+    with the states of labels, or on a kernel's features, one of each column or one of all together, if that makes
+    held-out rows more probable by more than two standard errors. Ridges are those under which held-out rows are most
+    probable; that of the linear part is the weakest unless another improves held-out predictions by more than a
+    standard error, as rare differences would be shrunk to zero. Outside the range of the data a number counts as its
+    nearest end, and logits shrink towards those of all rows with the distance.
 
     Attributes
     ----------
     widths : tuple of int
-        Of the parents: 1 of a number.
-    low, high, centre, scale : array (d,)
-        Of the columns in the data.
+        Of the parents: 1 of a number, and of each value that many rows have.
+    often : FrequentValues
+        These values, at which shares may jump.
+    low, high : array (q,)
+        Of the parents in the data.
+    centre, scale : array (d,)
+        Of all columns.
     base : array (L,)
         The logarithms of the shares of all rows.
     crossed : bool
@@ -62,6 +67,7 @@ class LabelCurve:
     """
 
     widths: tuple[int, ...]
+    often: FrequentValues
     low: np.ndarray
     high: np.ndarray
     centre: np.ndarray
@@ -76,13 +82,13 @@ class LabelCurve:
     def fit(cls, rows: np.ndarray, widths: tuple[int, ...], hits: np.ndarray) -> tuple["LabelCurve", int]:
         """Fit to rows of the parents and indicators (n, L); also returns how many rows the linear part used."""
         n, number = hits.shape
+        often, ends = FrequentValues.of(rows), (rows.min(axis=0), rows.max(axis=0))
+        rows, widths = often(rows), (*widths, *(1 for _ in often.values))
         own = np.repeat([width == 1 for width in widths], widths)
         scale = np.where(rows.std(axis=0) > 0, rows.std(axis=0), np.inf)
         shares = (hits.sum(axis=0) + 0.5) / (n + number / 2)
         units = np.where(own, rows.mean(axis=0), 0.0), np.where(own, scale, 1.0)
-        plain = cls(
-            widths, rows.min(axis=0), rows.max(axis=0), *units, np.log(shares), False, np.zeros((0, number)), None, None
-        )
+        plain = cls(widths, often, *ends, *units, np.log(shares), False, np.zeros((0, number)), None, None)
         law, ridges = _chosen(plain, rows, hits)
         if law.features is not None:
             few, offset = _some_of_each(hits, MOST_ROWS)
@@ -101,15 +107,12 @@ class LabelCurve:
 
     def __call__(self, rows: np.ndarray) -> np.ndarray:
         """Shares (m, L) at rows of the parents."""
-        within = self._within(rows)
-        logits = log_shares(self.base + self._columns(within) @ self.line + self._bent(within))
+        within = np.clip(rows, self.low, self.high)
+        marked = self.often(within)
+        logits = log_shares(self.base + self._columns(marked) @ self.line + self._bent(marked))
         span = np.where(self.high > self.low, self.high - self.low, 1.0)
         near = np.exp(-np.sum(((rows - within) / (REACH * span)) ** 2, axis=1, keepdims=True))
         return np.exp(log_shares(self.base + near * (logits - self.base)))
-
-    def _within(self, rows: np.ndarray) -> np.ndarray:
-        """Rows clipped to the range of the data."""
-        return np.clip(rows, self.low, self.high)
 
     def _columns(self, rows: np.ndarray) -> np.ndarray:
         """Ones, all columns in their units, and their products with states of labels."""

@@ -30,7 +30,7 @@ def effect_page(effect: Any) -> Page:
     names = [f"{effect.of} = {label_shown(value)}" for value in (effect.from_, effect.to)]
     data = () if effect.shown is None else effect.shown.charts()
     charts = (
-        intervals_chart("The effect", list(found), middle, low, high, f"{unit}, with 90 % interval"),
+        intervals_chart("The effect", list(found), middle, low, high, f"{unit}, with 90 % interval", from_zero=True),
         _arms(effect, labels, names),
     )
     rows = [(name, f"{v:.4g}", f"{a:.4g} to {b:.4g}") for name, (v, a, b) in zip(found, numbers, strict=True)]

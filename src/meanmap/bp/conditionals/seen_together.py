@@ -3,19 +3,22 @@
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import combinations
+from math import comb
 from typing import Any
 
 import numpy as np
 
-from meanmap.core.language import in_percent
+from meanmap.core.language import in_percent, with_and
+from meanmap.core.notes import in_rows
 from meanmap.core.points import spread_rows
 
-__all__ = ["SeenTogether", "extrapolated"]
+__all__ = ["SeenTogether", "extrapolated", "unlike_rows"]
 
-# The number of rows whose parents are kept.
-MOST_ROWS = 4000
+# The number of rows whose parents are kept, and of rows times pairs of parents, each with a tree of its own.
+MOST_ROWS, MOST_POINTS = 4000, 400_000
 # Two values are unlike those of all rows if they are this many times as far from the nearest row as all but this share
-# of the rows are from the nearest other.
+# of the rows are from the nearest other, divided by the number of pairs that are compared.
 FAR, OUTER = 2.0, 0.01
 # A smaller share of draws like this is not noted.
 NOTED = 0.05
@@ -30,7 +33,7 @@ class SeenTogether:
     Attributes
     ----------
     parents : dict of arrays (m, width)
-        Standardised numbers, or zeros and a one for labels.
+        Numbers, or zeros and a one for labels; NaN in gaps.
     """
 
     parents: Mapping[Hashable, np.ndarray]
@@ -40,7 +43,8 @@ class SeenTogether:
         """From rows of at least two parents (n, width); of fewer there is nothing to compare."""
         if len(parents) < 2:
             return cls({})
-        chosen = spread_rows(len(next(iter(parents.values()))), MOST_ROWS)
+        pairs = comb(len(parents), 2)
+        chosen = spread_rows(len(next(iter(parents.values()))), min(MOST_ROWS, MOST_POINTS // pairs))
         return cls({name: values[chosen] for name, values in parents.items()})
 
     def unlike(self, known: Hashable, other: Hashable, at: Mapping[Hashable, np.ndarray]) -> np.ndarray:
@@ -52,7 +56,7 @@ class SeenTogether:
         both = known, other
         if both not in self._reach:
             away = self._tree(both).query(self._tree(both).data, k=2)[0][:, 1]
-            self._reach[both] = FAR * float(np.quantile(away, 1 - OUTER))
+            self._reach[both] = FAR * float(np.quantile(away, 1 - OUTER / comb(len(self.parents), 2)))
         return self._tree(both).query(np.concatenate(asked, axis=1))[0] > self._reach[both] + own + np.finfo(float).eps
 
     def _tree(self, names: tuple[Hashable, ...]) -> Any:
@@ -61,7 +65,8 @@ class SeenTogether:
 
         if names not in self._trees:
             columns = [self._coordinates(name, self.parents[name]) for name in names]
-            self._trees[names] = KDTree(np.concatenate(columns, axis=1))
+            points = np.concatenate(columns, axis=1)
+            self._trees[names] = KDTree(points[~np.isnan(points).any(axis=1)])
         return self._trees[names]
 
     @cached_property
@@ -78,8 +83,8 @@ class SeenTogether:
         seen = self.parents[name]
         if seen.shape[1] > 1:
             return values / np.sqrt(2)
-        found, counts = np.unique(seen[:, 0], return_counts=True)
-        return np.interp(values, found, (np.cumsum(counts) - counts / 2) / len(seen))
+        found, counts = np.unique(seen[~np.isnan(seen)], return_counts=True)
+        return np.interp(values, found, (np.cumsum(counts) - counts / 2) / counts.sum())
 
 
 def extrapolated(
@@ -103,15 +108,33 @@ def extrapolated(
                 at = {each: known[each] if both else drawn[each] for each in (one, other)}
                 share = float(np.dot([1.0] if both else shares, seen[name].unlike(one, other, at)))
                 if share > NOTED:
-                    notes.append(_told(name, one, other, None if both else share))
+                    notes.append(_told([name], one, other, None if both else share))
     return tuple(notes)
 
 
-def _told(name: Hashable, one: Hashable, other: Hashable, share: float | None) -> str:
-    lacking = "without support from the data."
+def unlike_rows(
+    seen: SeenTogether, numbers: Mapping[Hashable, np.ndarray], targets: Sequence[Hashable]
+) -> tuple[str, ...]:
+    """Notes on rows of numbers (m, width), NaN in gaps, in which two columns have values that hardly any row has
+    together: the first such pair of each row. Pairs of labels have notes of their own.
+    """
+    told: dict[int, str] = {}
+    for one, other in combinations(seen.parents, 2):
+        both = np.flatnonzero(np.isfinite(numbers[one][:, 0] + numbers[other][:, 0]))
+        both = both[[row not in told for row in both.tolist()]]
+        if len(both) and min(seen.parents[name].shape[1] for name in (one, other)) == 1:
+            unlike = seen.unlike(one, other, {name: numbers[name][both] for name in (one, other)})
+            told |= dict.fromkeys(both[unlike].tolist(), _told(targets, one, other, None))
+    size = len(next(iter(numbers.values()), ()))
+    return tuple(in_rows([[told[row]] if row in told else [] for row in range(size)]))
+
+
+def _told(names: Sequence[Hashable], one: Hashable, other: Hashable, share: float | None) -> str:
+    them = f"{with_and([*map(repr, names)])} {'is' if len(names) == 1 else 'are'} extrapolated"
+    lacking = f"{them}, without support from the data."
     if share is None:
-        return f"hardly any row has such values of {one!r} and {other!r} together: {name!r} is extrapolated, {lacking}"
+        return f"hardly any row has such values of {one!r} and {other!r} together: {lacking}"
     return (
         f"in {in_percent(share)} % of draws {other!r} has values that hardly any row has together with that of {one!r}"
-        f": there {name!r} is extrapolated, {lacking}"
+        f": there {lacking}"
     )

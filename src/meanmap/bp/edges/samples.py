@@ -1,7 +1,7 @@
 """Reads tables and pairs as points at nodes, and pairs of these for each edge."""
 
-from collections.abc import Collection, Hashable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Collection, Hashable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
@@ -9,6 +9,7 @@ import numpy as np
 
 from meanmap.bp.beliefs.label_belief import LabelBelief
 from meanmap.bp.edges.wild import read_as_numbers, without_wild_pairs
+from meanmap.bp.never_together import NeverTogether
 from meanmap.bp.variables import LEAST_PAIRS, Variables, drawn_rows, meant
 from meanmap.core.domains import Real, Strings
 from meanmap.core.door import Door
@@ -154,8 +155,8 @@ class Direction:
 @dataclass(frozen=True, eq=False)
 class Samples:
     """Points at each node, and for each edge the rows (m, 2) of its pairs at both ends; `given` is how many rows the
-    data had where they had more than were learned from, `notes` tell what was missing and what looks like texts, and
-    `marks` are values that stood for missing ones.
+    data had where they had more than were learned from, `notes` tell what was missing and what looks like texts,
+    `marks` are values that stood for missing ones, and `apart` are labels that no row of a table has together.
     """
 
     nodes: tuple[NodeSample, ...]
@@ -163,6 +164,16 @@ class Samples:
     given: int | None = None
     notes: tuple[str, ...] = ()
     marks: tuple[Any, ...] = ()
+    apart: NeverTogether = field(default_factory=NeverTogether)
+
+    def together(self, graph: Graph, points: Mapping[int, Points], there: np.ndarray) -> tuple[str, ...]:
+        """Notes on rows of evidence, of which some nodes are `there` (n, B), with labels that no row has together."""
+        codes = {}
+        for node, seen in points.items():
+            name = graph.names[node]
+            if name in self.apart.labels:
+                codes[name] = np.where(there[node], self.apart.codes(name, self.nodes[node].named(seen)), -1)
+        return self.apart.notes(codes)
 
     def directed(self, graph: Graph) -> Iterator[tuple[int, int, np.ndarray]]:
         """Sender, receiver and rows (m, 2) at both of them, for each directed edge."""
@@ -187,9 +198,10 @@ def read_samples(
             raise ParameterError(f"missing={missing!r} is for a table; pairs with a missing value are left out.")
         columns, pairs, given_rows, notes = _from_pairs(graph, data, read_as_numbers(graph, kernels, chosen))
         told: tuple[str, ...] | None = None
+        masks = []
     else:
         asked = graph, data, missing, chosen, read_as_numbers(graph, kernels, chosen)
-        columns, pairs, given_rows, told = _from_table(*asked)
+        columns, pairs, masks, given_rows, told = _from_table(*asked)
         notes = list(told)
     nodes = []
     for node, name in enumerate(graph.names):
@@ -206,7 +218,19 @@ def read_samples(
             notes += strange(schema, f"data[{name!r}]")
         nodes.append(read_sample(name, columns[node], f"data[{name!r}]", kernels.get(name), schema, door))
     given, marks = given_rows if given_rows > MOST_ROWS else None, policy_and_marks(missing)[1]
-    return Samples(tuple(nodes), tuple(pairs), given, tuple(notes), marks)
+    return Samples(tuple(nodes), tuple(pairs), given, tuple(notes), marks, _apart(graph, nodes, masks))
+
+
+def _apart(graph: Graph, nodes: Sequence[NodeSample], masks: Sequence[np.ndarray]) -> NeverTogether:
+    """Labels that no row has together, from the rows of a table in which each node is there."""
+    codes, labels = {}, {}
+    for name, node, there in zip(graph.names, nodes, masks, strict=False):
+        if node.labels is not None:
+            known: dict[Any, int] = {}
+            codes[name] = np.full(len(there), -1)
+            codes[name][there] = [known.setdefault(label, len(known)) for label in node.labels]
+            labels[name] = list(known)
+    return NeverTogether.of(codes, labels)
 
 
 def read_sample(
@@ -251,8 +275,10 @@ def labels_of(kernel: Kernel, data: Data) -> tuple | None:
 
 def _from_table(
     graph: Graph, data: Data, missing: str, kinds: Mapping[Any, Any], numbers: Collection[Hashable]
-) -> tuple[list[list[Any]], list[np.ndarray], int, tuple[str, ...]]:
-    """Columns without their missing values and wild cells, and for each edge the rows in which both ends are there."""
+) -> tuple[list[list[Any]], list[np.ndarray], list[np.ndarray], int, tuple[str, ...]]:
+    """Columns without their missing values and wild cells, for each edge the rows in which both ends are there, and in
+    which rows each column is.
+    """
     found = Variables.of(data, graph.names, MOST_ROWS, missing, kinds, numbers)
     columns, masks = [[found.values[name]] for name in graph.names], [found.there[name] for name in graph.names]
     position = [np.cumsum(there) - 1 for there in masks]
@@ -261,7 +287,7 @@ def _from_table(
         both = np.flatnonzero(masks[a] & masks[b])
         _check_pairs(len(both), f"the edge {graph.named_edges[e]!r}")
         pairs.append(np.stack([position[a][both], position[b][both]], axis=1))
-    return columns, pairs, found.rows, found.notes
+    return columns, pairs, masks, found.rows, found.notes
 
 
 def _from_pairs(

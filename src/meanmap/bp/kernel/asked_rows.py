@@ -111,7 +111,7 @@ class AskedRows:
                 data = Support.least(Support.at(self.model.likelihoods[e], seen) for e in leaving)
                 name, sample = self.model.graph.names[node], self.model.samples.nodes[node]
                 notes += evidence_notes(name, sample, seen, data, self.called)
-        return notes
+        return [*notes, *self.model.samples.together(self.model.graph, self.points, self.there & asking)]
 
     def parts(self) -> Iterator[tuple[slice, RowMessages | RoundMessages]]:
         """Some rows at a time, with their messages inwards; around cycles, with all messages."""

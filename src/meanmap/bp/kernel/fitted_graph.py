@@ -211,6 +211,8 @@ class FittedKernelGraph(QueriedPage, ManyRows):
         support = {name: Support.least(found) for name, found in leaving.items()}
         ranks = [message.receiver.values.shape[1] for message in self.messages]
         notes = learning_notes(self.graph, self.samples, self.likelihoods)
+        everywhere = np.ones((self.graph.size, observed.seen.size), dtype=bool)
+        notes += self.samples.together(self.graph, observed.seen.points, everywhere)
         return query_report(self.graph, self.samples, beliefs, observed.seen, support, found, floor, ranks, notes)
 
     def _prepared(self, observed: Observed, part: slice, floor: float | None) -> tuple[Given, np.ndarray]:
