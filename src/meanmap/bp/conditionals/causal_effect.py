@@ -1,7 +1,7 @@
 """An estimated effect: the distributions of two arms and their differences, each with an interval."""
 
 from collections.abc import Hashable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -43,13 +43,13 @@ class Estimate(Value):
     2 (1.1 to 2.9)
     >>> float(found)
     2.0
-    >>> Estimate(np.array([0.3, 0.7]), np.full((5, 2), [0.3, 0.7]), ("no", "yes"))["yes"].value
+    >>> Estimate(np.array([0.3, 0.7]), np.full((5, 2), [0.3, 0.7]), labels=("no", "yes"))["yes"].value
     0.7
     """
 
     value: Any
     draws: np.ndarray
-    labels: tuple = ()
+    labels: tuple = field(default=(), kw_only=True)
 
     def __float__(self) -> float:
         if np.ndim(self.value):
@@ -182,7 +182,7 @@ class CausalEffect(Paged, Value):
         them: `effect.difference()["yes"]`, or `effect.difference("yes")`.
         """
         before, after = (arm.mean() for arm in self.arms)
-        found = Estimate(after.value - before.value, after.draws - before.draws, self.labels)
+        found = Estimate(after.value - before.value, after.draws - before.draws, labels=self.labels)
         return found if label is None else found[label]
 
     def quantiles(self, q: float = 0.5) -> Estimate:

@@ -263,7 +263,7 @@ def _shares(z: np.ndarray, widths: tuple[int, ...], hits: np.ndarray) -> tuple[A
 def _arm(column: CodedColumn, levels: np.ndarray | None, plain: np.ndarray, drawn: np.ndarray, rows: float) -> Arm:
     """The result for one value of the cause, in the unit of the outcome."""
     if levels is None:
-        return Arm(Estimate(_shares_of(plain), _shares_of(drawn), tuple(column.states)), None, None, rows)
+        return Arm(Estimate(_shares_of(plain), _shares_of(drawn), labels=tuple(column.states)), None, None, rows)
     mean = Estimate(*(column.centre + column.scale * each[..., 0] for each in (plain, drawn)))
     # Sorting brings the estimates nearer to the true distribution function (Chernozhukov et al. 2010).
     below = Estimate(*(np.clip(np.sort(each[..., 1:], axis=-1), 0, 1) for each in (plain, drawn)))
