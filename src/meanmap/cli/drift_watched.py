@@ -18,7 +18,7 @@ __all__ = ["Watched", "complete"]
 # The monitor's note on rows that were left out, which are counted over all batches here.
 LEFT_OUT = re.compile(r"\d+ of \d+ rows of batch (was|were) left out")
 # Batches that notes number have names here.
-SINCE = re.compile(r"since about batch (\d+)")
+SINCE = re.compile(r"since batch (\d+)")
 
 
 @dataclass
@@ -66,7 +66,7 @@ class Watched:
         record = monitor.record
         copy, of_copy = (None, ()) if record is None else (record.copy, record.note_on_copy())
         for note in (note for note in monitor.notes if not LEFT_OUT.match(note) and note not in of_copy):
-            self.note(SINCE.sub(lambda found: f"since about {self.names[int(found[1]) - 1]}", note), name)
+            self.note(SINCE.sub(lambda found: f"since {self.names[int(found[1]) - 1]}", note), name)
         if copy is not None:
             self.note(copy.note(self.names[copy.source - 1] if copy.source else self.name), name)
 
@@ -103,10 +103,12 @@ class Watched:
         if not monitor.lasting:
             return ""
         at = monitor.lasting.since
-        drifts = () if monitor.record is None else monitor.record.drifts
-        at = next((drift.first for drift in drifts if drift.last == at), at)
         since = f"{self.names[at - 1]} (batch {at} of {len(self.names)})"
         return f" {monitor.lasting.sentence(since, changed_in(monitor))}"
+
+    def repeats(self, monitor: Any) -> list[str]:
+        """The batches of this run whose alarms repeat a known drift, by name."""
+        return [self.names[at - 1] for at in monitor.repeats if at > self.known]
 
     def each_alarm(self, monitor: Any) -> list[tuple[str, str]]:
         """The batches of each alarm of this run, and what changed in them, if not all tables are kept."""

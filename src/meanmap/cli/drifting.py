@@ -16,7 +16,7 @@ from meanmap.cli.options import Seed, in_own_words, names_in, refused, say
 from meanmap.core.errors import EmptyError, InputError, KindError
 from meanmap.core.language import in_few_words
 from meanmap.core.notes import note_lines
-from meanmap.stats.samples.drift_words import alarms_in_lines, alike_once, in_lines, rule_of, table_of
+from meanmap.stats.samples.drift_words import AGAIN, alarms_in_lines, alike_once, in_lines, rule_of, table_of
 
 if TYPE_CHECKING:
     from meanmap.cli.inputs import Reading
@@ -220,6 +220,8 @@ def _answer(question: str, monitor: Any, watched: Watched) -> str:
 
 
 def _judged(question: str, monitor: Any, watched: Watched) -> str:
+    from meanmap.stats.samples.drift_page import with_repeats
+
     named = [each["batch"] for each in watched.new if each["alarm"]]
     evident = [each for each in watched.new if not each["alarm"] and len(watched.new) * _pvalue(each) <= LEVEL]
     lasts = watched.lasts(monitor)
@@ -231,7 +233,7 @@ def _judged(question: str, monitor: Any, watched: Watched) -> str:
         besides = f" Small p-values, but no alarm, at {found}." if evident else ""
         lasts = lasts if monitor.lasting is None or monitor.lasting.count else ""
         ended = "" if monitor.lasting else ended
-        return f"{question} No: alarm at {in_few_words(named, 5)}.{besides}{lasts or ended}"
+        return f"{question} No: alarm at {with_repeats(named, watched.repeats(monitor))}.{besides}{lasts or ended}"
     seen = f"{len(watched.new)} batch{'es' * (len(watched.new) != 1)}"
     if monitor.lasting:
         return f"{question} No alarm in {seen}.{lasts}"
@@ -252,21 +254,22 @@ def _pvalue(batch: dict[str, Any]) -> float:
     return min(batch["pvalue"], batch.get("missing pvalue", 1.0))
 
 
-def _listed(watched: Watched) -> list[list[str]]:
+def _listed(watched: Watched, monitor: Any) -> list[list[str]]:
     """A row for each batch, with the evidence of missing values and of single columns and the rows that were left out,
     if any.
     """
     others = {of: said for of, said in OTHERS.items() if any(each.get(of) for each in watched.batches)}
     left = any(each["left out"] for each in watched.batches)
+    again = {at - 1 for at in monitor.repeats}
     rows = [
         [
             *(each["batch"], str(each["rows"])),
             *([str(each["left out"])] if left else []),
             *(f"{each['pvalue']:.3g}", f"{each['evidence']:.2f}"),
             *(f"{each.get(of, 0.0):.2f}" for of in others),
-            "alarm" * each["alarm"],
+            AGAIN if at in again else "alarm" * each["alarm"],
         ]
-        for each in watched.batches
+        for at, each in enumerate(watched.batches)
     ]
     counts = ["rows", *(["left out"] if left else [])]
     return [["batch", *counts, "p-value", "evidence", *others.values(), ""], *rows]
@@ -297,7 +300,7 @@ def _notes(watched: Watched, reading: "Reading", monitor: Any) -> list[str]:
 
 def _tell(question: str, monitor: Any, watched: Watched, compared: Compared, reading: "Reading") -> None:
     say(f"{_answer(question, monitor, watched)}\n")
-    header, *rows = _listed(watched)
+    header, *rows = _listed(watched, monitor)
     shown = [row for k, row in enumerate(rows) if row[-1] or k >= len(rows) - MOST_BATCHES][-2 * MOST_BATCHES :]
     say(in_lines([header, *shown]))
     left = f"; {len(rows) - len(shown)} batches without an alarm are not shown" * (len(rows) > len(shown))
@@ -320,15 +323,14 @@ def _tell(question: str, monitor: Any, watched: Watched, compared: Compared, rea
 def _tell_json(question: str, monitor: Any, watched: Watched, compared: Compared, reading: "Reading") -> None:
     from meanmap import __version__
     from meanmap.cli import outputs
-    from meanmap.stats.samples.drift_page import plain_rows
+    from meanmap.stats.samples.drift_page import facts_of, plain_rows
 
-    said = {"question": question, "alarms": [each["batch"] for each in watched.new if each["alarm"]]}
-    said |= {
-        "limit": monitor.limit,
-        "pvalue_limit": monitor.pvalue_limit,
-        "run_length": monitor.run_length,
-        "seed": monitor.seed,
-    }
+    # The dictionary of the monitor, with batches by name.
+    said = {"question": question, **facts_of(monitor), "answer": _answer("", monitor, watched).strip()}
+    said |= {"alarms": [each["batch"] for each in watched.new if each["alarm"]], "repeats": watched.repeats(monitor)}
+    if monitor.lasting:
+        said["lasting"] |= {"since": watched.names[monitor.lasting.since - 1]}
+    said.pop("each alarm", None)
     spans = [{"batches": span, "columns": plain_rows(found)} for span, found in compared]
     said |= {"batches": watched.batches, "compared": spans}
     if alarms := watched.each_alarm(monitor):
@@ -347,4 +349,4 @@ def _draw(shown: Drawn, monitor: Any, question: str, watched: Watched, compared:
         columns = [table_of(found, watched.name, span) for span, found in compared if found]
         told, notes = _answer(question, monitor, watched), _notes(watched, reading, monitor)
         alarms = watched.each_alarm(monitor)
-        pages.write_drift(shown.report, monitor, question, told, _listed(watched), alarms, columns, notes)
+        pages.write_drift(shown.report, monitor, question, told, _listed(watched, monitor), alarms, columns, notes)

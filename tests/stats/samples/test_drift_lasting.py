@@ -1,5 +1,7 @@
 """A drift that lasts is reported until it ends, and does not become part of the pool."""
 
+import json
+
 import numpy as np
 import pandas as pd
 from typer.testing import CliRunner
@@ -22,10 +24,10 @@ def test_a_drift_that_lasts_is_not_forgotten_and_ends():
     assert monitor.lasting is None
     for _ in range(8):
         monitor = monitor.step(rows(rng, 100, 0.0))
-    assert monitor.lasting.since == monitor.alarms[0] <= 5
+    assert monitor.lasting.since == monitor.record.drifts[0].first <= monitor.alarms[0] <= 5
     assert monitor.lasting.pvalue <= 0.05
-    assert f"the drift since batch {monitor.alarms[0]} lasts" in str(monitor)
-    assert monitor.to_dict()["lasting"]["since"] == monitor.alarms[0]
+    assert f"the drift since batch {monitor.lasting.since} lasts" in str(monitor)
+    assert monitor.to_dict()["lasting"]["since"] == monitor.lasting.since
     pool = len(monitor.pool)
     assert len(monitor.step(rows(rng, 100, 0.0)).pool) == pool
     for _ in range(8):
@@ -61,7 +63,7 @@ def test_a_small_drift_lasts_though_single_batches_are_usual():
     for _ in range(10):
         monitor = monitor.step(draw(200, 0.4))
     assert monitor.alarms[0] <= 6
-    assert monitor.lasting.since == monitor.alarms[0]
+    assert monitor.lasting.since == monitor.record.drifts[0].first
     assert monitor.lasting.pvalue <= 0.05
 
 
@@ -96,7 +98,7 @@ def test_missing_values_that_go_on_are_reported_until_they_end():
             monitor = monitor.step(with_gaps(rng, 100, 0.15))
             if len(monitor.alarms) and not monitor.alarm:
                 assert monitor.lasting.pvalue <= 0.05
-        assert monitor.lasting.since == monitor.alarms[0] <= 5
+        assert monitor.lasting.since == monitor.record.drifts[0].first <= monitor.alarms[0] <= 5
         assert "'a' is missing in 1" in monitor.lasting.sentence()
         assert " % of the latest 300 rows, " in monitor.lasting.sentence()
         clean = 0
@@ -129,7 +131,7 @@ def test_new_labels_in_few_rows_last():
         monitor = monitor.step(rows.assign(site=np.where(rng.random(100) < 0.05, "west", rows["site"])))
         seen += bool(monitor.alarm or (monitor.lasting is not None and monitor.lasting.is_seen))
     assert seen >= 12 - monitor.alarms[0] + 1
-    assert monitor.lasting.since == monitor.alarms[0]
+    assert monitor.lasting.since == monitor.record.drifts[0].first
 
 
 def test_cells_far_outside_in_batch_after_batch_raise_an_alarm_that_lasts():
@@ -162,3 +164,61 @@ def test_a_label_that_is_lost_heads_the_table():
     assert (rows[0]["what"], rows[0]["batches"]) == ("site = w", 0.0)
     assert rows[0]["pvalue"] < 1e-4
     assert "site = w" in monitor.record.drifts[0].changed
+
+
+def test_alarms_in_the_same_columns_repeat_a_known_drift(tmp_path):
+    """One step gave nine alarms, all alike."""
+    rng = np.random.default_rng(55)
+
+    def batch(n=100, load=0.0, heat=0.0):
+        return {"load": rng.normal(load, 1, n), "heat": rng.normal(heat, 1, n), "wear": rng.normal(size=n)}
+
+    monitor = mm.DriftMonitor.of(batch(1000), n_permutations=199, rng=0)
+    for shift in ({}, {"load": 1.5}, {"load": 1.5}, {"load": 1.5, "heat": 1.5}, {"load": 1.5, "heat": 1.5}):
+        monitor = monitor.step(batch(**shift))
+    assert monitor.alarms == (2, 3, 4, 5)
+    assert monitor.repeats == (3, 5)  # heat was new in the fourth batch
+    assert "alarms at: 2, 4, and 2 that repeat a known drift, the last at 5; the drift since batch 2 lasts" in str(
+        monitor
+    )
+    assert monitor.to_dict()["repeats"] == [3, 5]
+    assert monitor.to_dict()["answer"].startswith(
+        "Alarm at batch 2, 4, and 2 that repeat a known drift, the last at 5, "
+    )
+    monitor.page(tmp_path / "page.html")
+    page = (tmp_path / "page.html").read_text()
+    assert page.count(">alarm, known drift<") == 2
+    assert "alarms that repeat a known drift" in page
+    mm.save(monitor, tmp_path / "monitor")
+    assert mm.load(tmp_path / "monitor").repeats == (3, 5)
+    for _ in range(6):
+        monitor = monitor.step(batch())
+    assert monitor.lasting is None
+    assert monitor.step(batch(load=2.0)).repeats == (3, 5)  # after its end it is new
+
+
+def test_the_command_has_the_dictionary_of_the_monitor(tmp_path):
+    rng = np.random.default_rng(56)
+    paths = [tmp_path / f"{name}.csv" for name in ("reference", "b1", "b2", "b3")]
+    for path, n, shift in zip(paths, (600, 100, 100, 100), (0, 0, 2, 2), strict=True):
+        pd.DataFrame({"load": rng.normal(shift, 1, n), "wear": rng.normal(size=n)}).to_csv(path, index=False)
+    arguments = ["drift", *map(str, paths), "--seed", "0"]
+    found = CliRunner().invoke(app, [*arguments, "--json"])
+    assert found.exit_code == 1
+    said = json.loads(found.stdout)
+    reference, *batches = (pd.read_csv(path) for path in paths)
+    monitor = mm.DriftMonitor.of(reference, missing="drop", rng=0)
+    for batch in batches:
+        monitor = monitor.step(batch)
+    facts = monitor.to_dict()
+    assert set(facts) <= set(said)
+    assert {key: said[key] for key in ("pvalues", "evidence", "limit")} == {
+        key: facts[key] for key in ("pvalues", "evidence", "limit")
+    }
+    assert (said["alarms"], said["repeats"]) == (["b2.csv", "b3.csv"], ["b3.csv"])
+    assert said["lasting"] == {**facts["lasting"], "since": "b2.csv"}
+    assert said["lasting"]["seen"]
+    told = CliRunner().invoke(app, arguments).stdout
+    assert told.splitlines()[0] == f"{said['question']} {said['answer']}"
+    assert "No: alarm at b2.csv, and 1 that repeats a known drift, the last at b3.csv. The drift since b2.csv" in told
+    assert told.count("alarm, known drift") == 1

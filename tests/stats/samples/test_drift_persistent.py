@@ -98,7 +98,7 @@ def test_a_small_lasting_step_of_one_column_is_found_soon_and_named():
         else:
             raise AssertionError(change)
         assert said in monitor.notes[-1]
-        assert "since about batch" in monitor.notes[-1]
+        assert "since batch" in monitor.notes[-1]
         first = monitor.record.drifts[-1].columns[0]
         assert first["what"] == name
         after = monitor.step(rows(rng, 100, **change))

@@ -90,7 +90,8 @@ class DriftMonitor(Paged):
     points : points or None
         The points of the pool, from which features are computed again if a file has none.
     lasting : Lasting or None
-        The drift that has not ended: `lasting.since`, the batch of its first alarm, and `lasting.pvalue`.
+        The drift that has not ended: `lasting.since`, the batch with which it probably began, and
+        `lasting.pvalue`. Later alarms in the same columns repeat it: `repeats`.
     labels : LostLabels or None
         The number of rows since each label of the reference was last seen; None with strata or a margin.
     far : FarCells or None
@@ -364,6 +365,11 @@ class DriftMonitor(Paged):
     def alarm(self) -> bool:
         """Whether the latest batch raised an alarm."""
         return bool(self.alarms) and self.alarms[-1] == len(self.pvalues)
+
+    @property
+    def repeats(self) -> tuple[int, ...]:
+        """The alarms that repeat a known drift that goes on: in no column that its earlier alarms do not name."""
+        return () if self.record is None else self.record.repeats
 
     @property
     def evalue(self) -> float:

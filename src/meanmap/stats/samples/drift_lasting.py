@@ -46,7 +46,7 @@ class Lasting(Value):
     Attributes
     ----------
     since : int
-        The batch of its first alarm.
+        The batch with which it probably began, before its first alarm or with it.
     latest : tuple of Latest
         The latest batches after the alarm.
     pvalue : float
@@ -158,8 +158,11 @@ def after_alarm(
     certain = certain if after.far is None else (*certain, *after.far.gone_on)
     moments = {} if after.persistent is None else after.persistent.directions
     if before.lasting is None:
-        first = Lasting(len(after.pvalues), certain=certain, moments=moments)
-        return (first if after.alarm else None), not after.alarm
+        if not after.alarm:
+            return None, True
+        drifts = () if after.record is None else after.record.drifts
+        since = drifts[-1].first if drifts else len(after.pvalues)
+        return Lasting(since, certain=certain, moments=moments), False
     stepped = before.lasting.step(before, after, points, missing)
     lasting = replace(stepped, certain=certain, moments={**stepped.moments, **moments})
     return (None, True) if lasting.has_ended and not after.alarm else (lasting, False)

@@ -11,9 +11,9 @@ from meanmap.core.values import plain
 from meanmap.plots.facts import Axis, Chart, Mark, Page, Panel, Section
 from meanmap.stats.samples.drift_picture import others_of
 from meanmap.stats.samples.drift_record import MOST_EXPLAINED
-from meanmap.stats.samples.drift_words import ALARMS, alarms_in_lines, alike_once, changed_in, in_lines, table_of
+from meanmap.stats.samples.drift_words import AGAIN, ALARMS, alarms_in_lines, alike_once, changed_in, in_lines, table_of
 
-__all__ = ["ABOUT", "MOST_COLUMNS", "facts_of", "in_words", "monitor_page", "plain_rows"]
+__all__ = ["ABOUT", "MOST_COLUMNS", "facts_of", "in_words", "monitor_page", "plain_rows", "with_repeats"]
 
 # At most this many columns are printed for an alarm.
 MOST_COLUMNS = 5
@@ -55,7 +55,22 @@ def _answer(monitor: Any) -> str:
 
 
 def _alarms(monitor: Any) -> str:
-    return in_few_words([*map(str, monitor.alarms)], 5) or "none"
+    return with_repeats([*map(str, monitor.alarms)], [*map(str, monitor.repeats)]) or "none"
+
+
+def with_repeats(alarms: Sequence[str], repeats: Sequence[str]) -> str:
+    """The new alarms, and how many repeat a known drift.
+
+    Examples
+    --------
+    >>> with_repeats(["7", "9", "12"], ["9", "12"]), with_repeats(["9"], ["9"])
+    ('7, and 2 that repeat a known drift, the last at 12', '1 that repeats a known drift, the last at 9')
+    """
+    new = in_few_words([each for each in alarms if each not in repeats], 5)
+    some = [each for each in alarms if each in repeats]
+    verb = "repeat" if len(some) > 1 else "repeats"
+    again = f"{len(some)} that {verb} a known drift, the last at {some[-1]}" if some else ""
+    return ", and ".join(filter(None, (new, again)))
 
 
 def _compared(monitor: Any, last: bool) -> list[tuple[str, list[dict[str, Any]]]]:
@@ -72,12 +87,13 @@ def plain_rows(rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
 
 def facts_of(monitor: Any) -> dict[str, Any]:
     """A monitor as plain values."""
-    facts = plain(monitor, "run_length", "limit", "pvalue_limit", "seed", "pvalues", "evidence", "alarms")
+    facts: dict[str, Any] = {"answer": _answer(monitor)}
+    facts |= plain(monitor, "run_length", "limit", "pvalue_limit", "seed", "pvalues", "evidence", "alarms", "repeats")
     facts["notes"] = list(dict.fromkeys((*monitor.standing, *monitor.notes)))
     spans = [{"batches": span, "columns": plain_rows(rows)} for span, rows in _compared(monitor, last=False)]
     alarms = [dict(zip(("batches", "changed"), each, strict=True)) for each in _each_alarm(monitor)]
     if monitor.lasting:
-        facts["lasting"] = plain(monitor.lasting, "since", "pvalue")
+        facts["lasting"] = {**plain(monitor.lasting, "since", "pvalue"), "seen": monitor.lasting.is_seen}
     return facts | {"compared": spans} | ({"each alarm": alarms} if alarms else {})
 
 
@@ -103,6 +119,7 @@ def monitor_page(monitor: Any, brief: bool, names: Sequence[str] = ()) -> Page:
     """
     evidence, pvalues, others = monitor.evidence, monitor.pvalues, others_of(monitor)
     batches, at = np.arange(1, len(evidence) + 1), np.array(monitor.alarms, int)
+    again = np.isin(at, monitor.repeats)
     highest = np.max([evidence, *others.values()], axis=0)
     said = [f"evidence {e:.3g}, p = {p:.3g}" for e, p in zip(evidence, pvalues, strict=True)]
     drawn = "line" if len(evidence) > 1 else "dots"
@@ -112,16 +129,18 @@ def monitor_page(monitor: Any, brief: bool, names: Sequence[str] = ()) -> Page:
         marks.append(Mark(drawn, {"x": batches, "y": other}, f"evidence of {of}", told, colour=colour))
     called = list(names) or [f"batch {k}" for k in batches]
     ticks = list(names) or ["1"] * (len(batches) == 1)
-    if len(at):
-        marks.append(Mark("dots", {"x": at, "y": highest[at - 1]}, "alarms", [called[k - 1] for k in at], colour=1))
+    for of, some, colour in (("alarms", ~again, 1), ("alarms that repeat a known drift", again, 3)):
+        if some.any():
+            named = [called[k - 1] for k in at[some]]
+            marks.append(Mark("dots", {"x": at[some], "y": highest[at[some] - 1]}, of, named, colour=colour))
     marks += [
         Mark("rules", {"y": [monitor.limit]}, "limit of the evidence", (), 6, dashed=True),
     ]
     across = Axis("batch", tuple(zip(map(float, batches), ticks, strict=True)) if ticks else ())
     chart = Chart("Evidence of drift after each batch", (Panel(across, Axis("evidence"), tuple(marks)),))
-    alarms = set(monitor.alarms)
+    said_of = dict.fromkeys(monitor.alarms, "alarm") | dict.fromkeys(monitor.repeats, AGAIN)
     rows = [
-        (str(k), f"{p:.3g}", f"{e:.3g}", *(f"{other[k - 1]:.3g}" for other in others.values()), "alarm" * (k in alarms))
+        (str(k), f"{p:.3g}", f"{e:.3g}", *(f"{other[k - 1]:.3g}" for other in others.values()), said_of.get(k, ""))
         for k, p, e in zip(batches.tolist(), pvalues, evidence, strict=True)
     ]
     notes = note_table(_notes(monitor))

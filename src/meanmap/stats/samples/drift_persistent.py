@@ -232,7 +232,7 @@ class Persistent(Value):
         if not told:
             return ()
         said = in_few_words(told, MOST_NAMED)
-        return (f"the alarm is about a change that lasts: {said}, since about batch {self.since}.",)
+        return (f"the alarm is about a change that lasts: {said}, since batch {self.since}.",)
 
 
 def _of_gaps(before: np.ndarray, here: np.ndarray, generator: np.random.Generator) -> tuple[float, float, float]:

@@ -13,7 +13,7 @@ from meanmap.stats.samples.drift_copies import Copies, Copy
 from meanmap.stats.samples.drift_gaps import Gaps
 from meanmap.stats.samples.drift_observed import columns_of_rows
 from meanmap.stats.samples.drift_persistent import Persistent
-from meanmap.stats.samples.drift_words import in_one_line
+from meanmap.stats.samples.drift_words import clear_in, in_one_line
 from meanmap.stats.samples.run_length import ALLOWANCE
 
 __all__ = ["MOST_EXPLAINED", "Compared", "Drift", "Record", "by_column"]
@@ -51,19 +51,26 @@ class Span(Value):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Brief(Span):
-    """A drift whose rows are no longer kept, and what changed, as a text."""
+    """A drift whose rows are no longer kept: what changed, as a text, in which columns, and whether an earlier drift
+    went on.
+    """
 
     changed: str
+    named: tuple[Any, ...] = ()
+    goes_on: bool = False
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Drift(Span):
-    """A drift with its rows, the reference, and the causes of its alarm other than p-values."""
+    """A drift with its rows, the reference, the causes of its alarm other than p-values, and whether an earlier drift
+    went on.
+    """
 
     rows: Rows
     reference: Rows
     seed: int
     causes: dict[Any, float] = field(default_factory=dict)
+    goes_on: bool = False
 
     @cached_property
     def columns(self) -> list[dict[str, Any]]:
@@ -80,6 +87,11 @@ class Drift(Span):
     def changed(self) -> str:
         """What changed, as a text."""
         return in_one_line(self.columns)
+
+    @property
+    def named(self) -> tuple[Any, ...]:
+        """The columns that clearly changed by themselves, those of missing values apart."""
+        return tuple(dict.fromkeys((row["column"], row["of"] == "missing") for row in clear_in(self.columns)))
 
 
 # A drift, and a row for each column, with the values of all batches.
@@ -150,10 +162,11 @@ class Record(Value):
                 begun = tuple(each for each in since if each.number >= monitor.persistent.since)
                 parts = min(parts, begun, key=len) if values or missing else begun
             together = Rows.joined([part.rows for part in parts])
-            drift = Drift(parts[0].number, number, together, self.reference, monitor.seed, causes)
+            goes_on = monitor.lasting is not None
+            drift = Drift(parts[0].number, number, together, self.reference, monitor.seed, causes, goes_on)
             if len(drifts) == MOST_EXPLAINED:
                 first, left, *drifts = drifts
-                drifts, earlier = [first, *drifts], (*earlier, Brief(left.first, left.last, left.changed))
+                drifts, earlier = [first, *drifts], (*earlier, _brief(left))
             drifts, since = (*drifts, drift), ()
         return replace(
             self,
@@ -196,12 +209,27 @@ class Record(Value):
             (drift, [{**row, "over time": over_time(row, self.batches)} for row in drift.columns]) for drift in drifts
         ]
 
+    @property
+    def repeats(self) -> tuple[int, ...]:
+        """The batches of alarms that repeat a drift that went on: in no column that its earlier alarms do not name."""
+        found, named = [], set[Any]()
+        for drift in sorted((*self.drifts, *self.earlier), key=lambda drift: drift.last):
+            here = set(drift.named)
+            if drift.goes_on and here <= named:
+                found.append(drift.last)
+            named = named | here if drift.goes_on else here
+        return tuple(found)
+
     def each_alarm(self, known: int = 0, names: Sequence[str] = ()) -> list[tuple[str, str]]:
         """The batches of each alarm after the batch `known`, and what changed in them, if not all tables are kept."""
         if not self.earlier or self.earlier[-1].last <= known:
             return []
         drifts = sorted((*self.drifts, *self.earlier), key=lambda drift: drift.last)
         return [(drift.span(names), drift.changed) for drift in drifts if drift.last > known]
+
+
+def _brief(drift: Drift) -> Brief:
+    return Brief(drift.first, drift.last, drift.changed, drift.named, drift.goes_on)
 
 
 def _wider(own: Mapping[str, np.ndarray], columns: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:

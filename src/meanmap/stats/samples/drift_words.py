@@ -7,13 +7,26 @@ import numpy as np
 
 from meanmap.core.language import in_few_words
 
-__all__ = ["ALARMS", "alarms_in_lines", "alike_once", "changed_in", "in_lines", "in_one_line", "rule_of", "table_of"]
+__all__ = [
+    "AGAIN",
+    "ALARMS",
+    "alarms_in_lines",
+    "alike_once",
+    "changed_in",
+    "clear_in",
+    "in_lines",
+    "in_one_line",
+    "rule_of",
+    "table_of",
+]
 
 # The largest number of batches drawn next to a column, and of characters in a cell.
 MOST_DRAWN, MOST_CHARACTERS = 40, 48
 BARS = "▁▂▃▄▅▆▇█"
 # The header of the list of alarms.
 ALARMS = ("alarm", "what changed")
+# How lists of batches call an alarm that repeats a known drift.
+AGAIN = "alarm, known drift"
 # A line about an alarm names at most this many changes, of columns whose p-value is at most this.
 MOST_CHANGES, LEVEL = 3, 0.05
 NOTHING = "no column clearly by itself"
@@ -69,6 +82,11 @@ def alike_once(compared: Sequence[tuple[str, Any]]) -> list[tuple[str, Any, str]
     ]
 
 
+def clear_in(found: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+    """The rows of columns that have clearly changed by themselves."""
+    return [each for each in found if each["clear"] and each["pvalue"] is not None and each["pvalue"] <= LEVEL]
+
+
 def in_one_line(found: Sequence[Mapping[str, Any]]) -> str:
     """The clearest changes, with the values in the reference and in the batches.
 
@@ -78,7 +96,7 @@ def in_one_line(found: Sequence[Mapping[str, Any]]) -> str:
     >>> in_one_line([row, {**row, "pvalue": 0.4}]), in_one_line([{**row, "pvalue": 0.4}]), in_one_line([])
     ('mean weight 5.1 → 7.3', 'no column clearly by itself', 'no column clearly by itself')
     """
-    clear = [each for each in found if each["clear"] and each["pvalue"] is not None and each["pvalue"] <= LEVEL]
+    clear = clear_in(found)
     ends = (" → ".join(filter(None, each["cells"][:2])) for each in clear)
     changes = [f"{_short(each['what'])} {pair}".rstrip() for each, pair in zip(clear, ends, strict=True)]
     return in_few_words(changes, MOST_CHANGES) or NOTHING
