@@ -57,6 +57,8 @@ def test_what_cannot_be_pooled_is_refused():
         mm.bp.pooled(slope, tables[:1])
     with pytest.raises(ParameterError, match="one table; expected a list"):
         mm.bp.pooled(slope, pd.DataFrame(tables[0]))
+    with pytest.raises(ParameterError, match=r"expected the function first: bp.pooled\(function, tables\)"):
+        mm.bp.pooled(tables, slope)
     with pytest.raises(KindError, match="function's estimates"):
         mm.bp.pooled(lambda _: ("a", 1.0), tables)
     with pytest.raises(ShapeError, match="expected a pair"):

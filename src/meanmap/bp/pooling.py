@@ -138,6 +138,8 @@ def pooled(
     >>> mm.bp.pooled(mean, [{"a": table["a"] + gap} for table in tables]).estimate.round(2).tolist()
     2.5
     """
+    if callable(tables):
+        raise ParameterError("tables is a function; expected the function first: bp.pooled(function, tables).")
     tables = [tables] if named_columns(tables, "tables") else list(tables)
     if len(tables) < 2:
         came = "one table" if tables else "empty"

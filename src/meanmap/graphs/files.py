@@ -10,6 +10,7 @@ from pathlib import Path
 
 import numpy as np
 
+from meanmap.core.arrays import check_finite
 from meanmap.core.errors import InputError, KindError, ShapeError
 from meanmap.core.extras import optional
 from meanmap.core.language import a_type
@@ -115,6 +116,7 @@ class Factors:
                 raise ShapeError(
                     f"factor {number} has shape {np.shape(table)}; expected {shape}, the states of {scope}."
                 )
+            check_finite(table, f"factor {number}")
 
 
 def read_uai(path: str | Path) -> Factors:

@@ -27,9 +27,10 @@ from meanmap.graphs import Flooding, Graph, Rooted, Schedule, TwoPass
 from meanmap.graphs.rooted import check_forest
 from meanmap.graphs.schedules import as_schedule
 
-__all__ = ["TRY_MORE", "Engine", "Propagation", "floor_note", "how_it_ended"]
+__all__ = ["ROUND_CYCLES", "TRY_MORE", "Engine", "Propagation", "floor_note", "how_it_ended", "not_exact"]
 
 TRY_MORE = "more damping, another schedule or more sweeps may help."
+ROUND_CYCLES = "the graph has cycles, around which evidence is counted repeatedly: beliefs are approximate"
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -215,6 +216,12 @@ def how_it_ended(unit: str, count: Any, trace: Array, converged: Any, notes: lis
         return Report(f"messages settled ({unit})", converged, count, trace, notes=tuple(notes))
     status = f"stopped at the maximum number of {unit}; messages were still changing"
     return Report(status, converged, count, trace, notes=(TRY_MORE, *notes))
+
+
+def not_exact(report: Report) -> Report:
+    """The report of a query of tables on a graph with cycles."""
+    told = f"{ROUND_CYCLES}, often overconfident. mm.bp.CliqueTree is exact, at a cost that grows with its cliques."
+    return replace(report, notes=(*report.notes, told))
 
 
 def floor_note(share: float, floor: Numbers | None) -> str:

@@ -18,13 +18,12 @@ from meanmap.bp.edges.relations import Relations
 from meanmap.bp.edges.samples import Direction, NodeSample
 from meanmap.bp.engine.atoms import beliefs_at_atoms, outgoing, shares_sent
 from meanmap.bp.engine.messages import Given
-from meanmap.bp.engine.propagate import TRY_MORE, Engine, floor_note
+from meanmap.bp.engine.propagate import ROUND_CYCLES, TRY_MORE, Engine, floor_note
 from meanmap.bp.evidence.field_evidence import Evidence
 from meanmap.bp.field import Answered, FittedField, sweeps_to_cross
 from meanmap.bp.kernel.calibration import Calibration, LabelAtoms, calibrated
 from meanmap.bp.kernel.support import (
     NEAR,
-    ROUND_CYCLES,
     Asked,
     contradiction_note,
     far_note,

@@ -9,7 +9,7 @@ from scipy.special import chdtri
 
 from meanmap.bp.edges.learning import LikelihoodEdge
 from meanmap.bp.edges.samples import NodeSample, Samples
-from meanmap.bp.engine.propagate import Propagation, floor_note
+from meanmap.bp.engine.propagate import ROUND_CYCLES, Propagation, floor_note
 from meanmap.bp.evidence.kernel_evidence import Evidence
 from meanmap.bp.kernel.belief_weights import MessageWeights
 from meanmap.core.held import holds_floats
@@ -21,7 +21,6 @@ from meanmap.graphs import Graph
 
 __all__ = [
     "NEAR",
-    "ROUND_CYCLES",
     "Asked",
     "Support",
     "belief_notes",
@@ -56,7 +55,6 @@ MOST_MEASURED = 100
 MOST_FEATURES = 4_000_000
 # A note is given if low rank leaves out a larger share of a kernel than this.
 MOST_LEFT_OUT = 0.01
-ROUND_CYCLES = "the graph has cycles, around which evidence is counted repeatedly: beliefs are approximate"
 
 
 @dataclass(frozen=True, eq=False)

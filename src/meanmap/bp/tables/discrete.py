@@ -10,7 +10,7 @@ import numpy as np
 from meanmap.bp.beliefs.beliefs import Beliefs
 from meanmap.bp.beliefs.pages import QueriedPage
 from meanmap.bp.engine.operators import EdgeMatrices
-from meanmap.bp.engine.propagate import Engine, Propagation
+from meanmap.bp.engine.propagate import Engine, Propagation, not_exact
 from meanmap.bp.tables.potentials import probabilities, read_likelihoods, read_model, with_likelihoods
 from meanmap.core.door import Door, is_concrete
 from meanmap.core.errors import InputError, KindError
@@ -143,7 +143,7 @@ class DiscreteGraph(QueriedPage):
             i = self.graph.index(name)
             return (beliefs[i] if batched else beliefs[i, 0])[..., : int(self.states[i])]
 
-        return Beliefs(targets, answer, found.report, log_evidence)
+        return Beliefs(targets, answer, found.report if self.graph.is_forest else not_exact(found.report), log_evidence)
 
     def most_probable(
         self,
@@ -185,7 +185,12 @@ class DiscreteGraph(QueriedPage):
             i = self.graph.index(name)
             return states[i] if batched else int(states[i, 0])
 
-        return Beliefs(tuple(self.graph.names), answer, found.report, log_evidence)
+        return Beliefs(
+            tuple(self.graph.names),
+            answer,
+            found.report if self.graph.is_forest else not_exact(found.report),
+            log_evidence,
+        )
 
     def plot(self, ax: Axes | None = None) -> Any:
         """Draw the graph; returns the matplotlib Axes."""

@@ -11,7 +11,7 @@ import numpy as np
 from meanmap.bp.beliefs.beliefs import Beliefs
 from meanmap.bp.engine.flooding import flood, flood_differentiably
 from meanmap.bp.engine.messages import Settings
-from meanmap.bp.engine.propagate import how_it_ended
+from meanmap.bp.engine.propagate import how_it_ended, not_exact
 from meanmap.bp.engine.terms import Terms
 from meanmap.bp.tables.factor_layout import FactorLayout, alike, read_off
 from meanmap.bp.tables.potentials import probabilities, read_labelled, with_likelihoods
@@ -156,12 +156,13 @@ class FactorGraph:
                 count, converged = int(count), bool(converged)
                 trace = np.asarray(trace)[:count]
             report = how_it_ended("sweeps", count, trace, converged, [])
+            report = report if self._longest else not_exact(report)
             beliefs, log_evidence = door.leave((probabilities(beliefs, self._graph), log_evidence + constant))
         return beliefs, log_evidence if batched else log_evidence[0], report, batched
 
     @cached_property
-    def _usual(self) -> Flooding:
-        """Flooding with enough sweeps for messages to cross a tree; they are then exact and no longer change."""
+    def _longest(self) -> int:
+        """The number of variables and factors of the largest tree, which no path exceeds; 0 if there are cycles."""
         from scipy.sparse import coo_array
         from scipy.sparse.csgraph import connected_components
 
@@ -171,9 +172,13 @@ class FactorGraph:
         size = self.factors.size + len(larger)
         edges = coo_array((np.ones(sum(lengths)), (self.factors.size + places[0], places[1])), shape=(size, size))
         ways = np.bincount(connected_components(edges, directed=False)[1], minlength=1)
-        is_forest = sum(lengths) == size - len(ways)
-        # A path contains each factor of its tree at most once, and a last sweep confirms that nothing changes.
-        return Flooding(max(Flooding().max_sweeps, int(ways.max()) + 1)) if is_forest else Flooding()
+        return int(ways.max()) if sum(lengths) == size - len(ways) else 0
+
+    @cached_property
+    def _usual(self) -> Flooding:
+        """Flooding with enough sweeps for messages to cross a tree; they are then exact and no longer change."""
+        # A last sweep confirms that nothing changes.
+        return Flooding(max(Flooding().max_sweeps, self._longest + 1))
 
     @cached_property
     def _graph(self) -> Graph:

@@ -167,6 +167,8 @@ def read_likelihoods(
             read[node] = _seen(array, k, where, door)
             batched = array.ndim == 1
         else:
+            if array.ndim == 0:
+                raise KindError(f"{where} is {value!r}, {a_type(value)}; {expected}")
             if array.ndim not in (1, 2) or array.shape[-1] != k:
                 raise ShapeError(f"{where} has shape {array.shape}; {expected}")
             _check_weights(array, where)
