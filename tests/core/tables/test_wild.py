@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from scipy.stats import binomtest
+from scipy.stats import binom, binomtest
 
 import meanmap as mm
 from meanmap.core.tables.wild import MOST, WildCells, wild_notes, without_wild_cells
@@ -169,3 +169,23 @@ def test_amounts_that_are_mostly_zero_rarely_have_wild_cells():
         cells = WildCells.of(np.r_[np.zeros(170), rng.lognormal(5, rng.uniform(0.5, 2), 30)])
         found += cells is not None and not cells.tail
     assert binomtest(found, 400, 0.005, alternative="greater").pvalue > 1e-5
+
+
+@pytest.mark.parametrize("sigma", [1.2, 2.0])
+def test_the_tail_of_positive_amounts_is_not_called_wrong(sigma):
+    """Of lognormal columns with σ = 2 one in ten had a cell "40 standard deviations from all others"."""
+    rng = np.random.default_rng(18_200_030)
+    draws = [np.exp(sigma * rng.normal(size=200)) for _ in range(300)]
+    assert sum(WildCells.of(each) is not None for each in draws) <= binom.ppf(1 - 1e-5, 300, 0.005)
+    slips = [np.r_[each, np.exp(8 * sigma) * np.median(each)] for each in draws]
+    assert all(WildCells.of(each).rows.tolist() == [200] for each in slips[:50])
+
+
+def test_slips_in_positive_columns_are_found_on_their_own_scale():
+    rng = np.random.default_rng(18_200_031)
+    for draw in (lambda: rng.normal(10, 2, 200), lambda: rng.poisson(4, 200) + 1.0, lambda: rng.uniform(1, 9, 200)):
+        for _ in range(20):
+            values = draw()
+            assert WildCells.of(np.r_[values, 20 * np.median(values)]).rows.tolist() == [200]
+    waits = rng.exponential(size=(50, 200))
+    assert sum(WildCells.of(np.r_[each, 1000 * np.median(each)]) is not None for each in waits) == 50

@@ -222,3 +222,14 @@ def test_the_command_has_the_dictionary_of_the_monitor(tmp_path):
     assert told.splitlines()[0] == f"{said['question']} {said['answer']}"
     assert "No: alarm at b2.csv, and 1 that repeats a known drift, the last at b3.csv. The drift since b2.csv" in told
     assert told.count("alarm, known drift") == 1
+
+
+def test_a_sentence_has_one_number_for_one_share():
+    """A headline said 16 % and 18.2 % of the same column."""
+    from meanmap.stats.samples.drift_lasting import Lasting
+
+    lasting = Lasting(11, missing="age is missing in 16 % of the latest 600 rows, 7.7 % in the reference")
+    assert lasting.sentence("b11.csv", "missing age 7.7 % → 18.2 %") == (
+        "The drift since b11.csv lasts: missing age 7.7 % → 18.2 %."
+    )
+    assert lasting.sentence("b11.csv").startswith("The drift since b11.csv lasts: age is missing in 16 % of the latest")

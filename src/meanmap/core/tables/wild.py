@@ -21,7 +21,7 @@ __all__ = ["WildCells", "wild_notes", "without_wild_cells"]
 # A cell is wild beyond this many robust standard deviations from the median, and this many times the distance of
 # others.
 # Of 400 columns of 500 draws no normal or exponential one had such a cell, 1 % of t with three degrees of freedom, 4 %
-# with two, 22 % of Cauchy's, and 8 % of lognormal ones with σ = 2.
+# with two, 22 % of Cauchy's, and none of lognormal ones with σ = 2.
 FAR, JUMP = 10.0, 5.0
 # More of them are no slips but a part of the distribution: at most this many, and one in this many rows, but one at
 # least.
@@ -29,7 +29,9 @@ MOST, ONE_IN = 5, 100
 # Amounts of which most are zero have heavy tails: of these, a cell is wild only if its logarithm is this many robust
 # standard deviations from the median one, too, or the mean of costs would lack its largest part. Of 2000 columns with
 # 30 lognormal amounts (σ from .5 to 2) in 200 rows .05 % have such a cell, and 5 % had one before.
-FAR_LOG = 5.0
+# So is one of positive numbers, whose standard deviation above the median is that of a normal distribution with the same
+# median and 95 % quantile of logarithms (QUANTILE is that of a standard normal distribution).
+FAR_LOG, QUANTILE = 5.0, 1.6448536269514722
 # Others that are needed to know what is usual, and distinct ones from which on they are more than a scale.
 LEAST_OTHERS, MANY = 20, 5
 # This many are named, and so many standard deviations are "millions".
@@ -90,6 +92,8 @@ class WildCells:
             unit = max(1.4826 * spread, float(middle_units(rest[:, None])[0]))
             if unit > 0 and nearest / FAR > unit and len(np.unique(rest)) >= MANY:
                 rows = farthest[:count]
+                if holds_numbers(numbers) and _in_log_tail(line, rows):
+                    continue
                 error = float(rest.std(ddof=1) / np.sqrt(len(rest)))
                 means = (float(line.mean()), float(rest.mean()), error) if holds_numbers(numbers) else None
                 with np.errstate(over="ignore"):  # of numbers near the largest
@@ -153,6 +157,15 @@ def _in_tail(numbers: np.ndarray, rows: np.ndarray) -> bool:
     middle = np.median(others)
     spread = 1.4826 * float(np.median(np.abs(others - middle)))
     return bool(np.log(numbers[rows].max()) - middle <= FAR_LOG * spread)
+
+
+def _in_log_tail(numbers: np.ndarray, rows: np.ndarray) -> bool:
+    """Whether the nearest of these cells is in the upper tail of positive numbers, by its logarithm."""
+    rest, nearest = np.delete(numbers, rows), numbers[rows].min()
+    if numbers.min() <= 0 or nearest < np.median(rest):
+        return False
+    middle, end = np.log(np.quantile(rest, (0.5, 0.95)))
+    return bool(np.log(nearest) - middle <= FAR_LOG * (end - middle) / QUANTILE)
 
 
 def wild_notes(
