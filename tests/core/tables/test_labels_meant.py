@@ -21,11 +21,9 @@ def with_label(label):
 def test_words_for_what_is_missing_are_told_of_and_can_be_passed_as_marks(label):
     words = with_label(label)
     (note,) = doubts([words], ["x"])
-    mark = [label.strip()]
-    assert (
-        note
-        == f"x has the label {label!r}, treated like any other: if it stands for a missing value, pass missing={mark}."
-    )
+    mark, files = [label.strip()], "" if label.strip() else ", while commands read an empty cell as missing"
+    said = f"x has the label {label!r}, treated like any other{files}: if it stands for a missing value, "
+    assert note == f"{said}pass missing={mark}."
     result = mm.independence_test(words, NUMBERS, rng=0, n_permutations=99)
     assert note in result.warnings
     left = mm.independence_test(words, NUMBERS, rng=0, n_permutations=99, missing=mark)

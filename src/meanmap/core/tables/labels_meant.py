@@ -43,7 +43,10 @@ def words_for_missing(labels: Collection[str], where: str, then: str = "") -> tu
     many, stand = ("s", "they stand") if len(absent) > 1 else ("", "it stands")
     shown = " and ".join(map(repr, absent))
     advice = then or f"pass missing={sorted({label.strip() for label in absent})}"
-    note = f"{where} has the label{many} {shown}, treated like any other: if {stand} for a missing value, {advice}."
+    files = "" if all(label.strip() for label in absent) else ", while commands read an empty cell as missing"
+    note = (
+        f"{where} has the label{many} {shown}, treated like any other{files}: if {stand} for a missing value, {advice}."
+    )
     return (note,)
 
 

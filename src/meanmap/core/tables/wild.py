@@ -29,8 +29,8 @@ MOST, ONE_IN = 5, 100
 # Amounts of which most are zero have heavy tails: of these, a cell is wild only if its logarithm is this many robust
 # standard deviations from the median one, too, or the mean of costs would lack its largest part. Of 2000 columns with
 # 30 lognormal amounts (σ from .5 to 2) in 200 rows .05 % have such a cell, and 5 % had one before.
-# So is one of positive numbers, whose standard deviation above the median is that of a normal distribution with the same
-# median and 95 % quantile of logarithms (QUANTILE is that of a standard normal distribution).
+# So is one of positive numbers, whose standard deviation above the median is that of a normal distribution with the
+# same median and 95 % quantile of logarithms (QUANTILE is that of a standard normal distribution).
 FAR_LOG, QUANTILE = 5.0, 1.6448536269514722
 # Others that are needed to know what is usual, and distinct ones from which on they are more than a scale.
 LEAST_OTHERS, MANY = 20, 5

@@ -118,7 +118,7 @@ class Lasting(Value):
         return f"{drift} lasts" + f": {self.missing}" * bool(self.missing) + f" ({compared})" * bool(number)
 
     def sentence(self, since: str = "", changed: str = "") -> str:
-        """What lasts since a batch, as a sentence, with what changed: then without shares of the latest batches alone."""
+        """What lasts since a batch, as a sentence, with what changed, then without shares of the latest batches."""
         said = f"{replace(self, missing='').said(since)}: {changed}" if changed else self.said(since)
         return f"{said[:1].upper()}{said[1:]}."
 
