@@ -82,8 +82,8 @@ def test_the_readme_counts_them():
     words = Counter(row[-1].split(":")[0] for row in _rows() if tuple(row[:2]) in listed)
     said = (
         f"Of {words.total()} claims that these papers print, our runs confirmed {words['yes']}, refuted "
-        f"{words['no']} and did not settle {words['not settled']}; {words['not tested']} were not tested, and no run could test "
-        f"{words['not testable']}"
+        f"{words['no']} and did not settle {words['not settled']}; {words['not tested']} were not tested, and no run "
+        f"could test {words['not testable']}"
     )
     assert said in " ".join((pages.ROOT / "README.md").read_text(encoding="utf-8").split())
 

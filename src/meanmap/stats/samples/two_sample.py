@@ -141,8 +141,8 @@ def two_sample_test(
 
     Notes
     -----
-    If only the mean or share of one column can differ, usual tests of each column with Bonferroni's correction find this
-    more often: the test also looks for all other differences, at the same level together.
+    If only the mean or share of one column can differ, usual tests of each column with Bonferroni's correction find
+    this more often: the test also looks for all other differences, at the same level together.
 
     Gretton et al. (2012). All permutations are one matrix product, at a cost of O((n + m)² (d + B)) for each kernel, or
     O((n + m) r (d + B)) if r features approximate its Gram matrix to a certified millionth of its trace. With more than
