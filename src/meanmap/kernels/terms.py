@@ -132,9 +132,14 @@ def names_of(kernel: KernelLike) -> Names:
     """The columns that `OnColumns` names in a kernel, in the order in which they first appear; () without it."""
     if isinstance(kernel, OnColumns):
         return kernel.names
+    return tuple(dict.fromkeys(name for inner in _inside(kernel) for name in names_of(inner)))
+
+
+def _inside(kernel: KernelLike) -> tuple[Kernel, ...]:
+    """The kernels of which a kernel is made: a sum, a product, a multiple, or one on some columns; () for others."""
     if isinstance(kernel, Sum | Product):
-        return tuple(dict.fromkeys(name for member in kernel.members for name in names_of(member)))
-    return names_of(kernel.kernel) if isinstance(kernel, Scaled) else ()
+        return kernel.members
+    return (kernel.kernel,) if isinstance(kernel, Scaled | OnColumns) else ()
 
 
 def matrix_of(kernel: Kernel, x: Points) -> Any:
@@ -205,11 +210,8 @@ def _other(kernel: KernelLike) -> KernelLike | None:
     """The first part of a kernel that is neither RBF nor Matern."""
     if isinstance(kernel, RBF | Matern):
         return None
-    if isinstance(kernel, Scaled | OnColumns):
-        return _other(kernel.kernel)
-    if isinstance(kernel, Sum | Product):
-        return next((each for each in map(_other, kernel.members) if each is not None), None)
-    return kernel
+    inside = _inside(kernel)
+    return next((each for each in map(_other, inside) if each is not None), None) if inside else kernel
 
 
 def _instead(kernel: KernelLike | None) -> str:
@@ -227,10 +229,7 @@ def _expanded(kernel: KernelLike, names: Names, on: Names | None) -> list[Term] 
         return [Term(1.0, (Factor(kernel, None if on is None else tuple(map(names.index, on))),))]
     if isinstance(kernel, OnColumns):
         return _expanded(kernel.kernel, names, kernel.names) if on is None else None
-    members = kernel.members if isinstance(kernel, Sum | Product) else ()
-    inside = [_expanded(member, names, on) for member in members]
-    if isinstance(kernel, Scaled):
-        inside = [_expanded(kernel.kernel, names, on)]
+    inside = [_expanded(inner, names, on) for inner in _inside(kernel)]
     if not inside or None in inside:
         return None
     if isinstance(kernel, Sum):
