@@ -23,6 +23,7 @@ from meanmap.ep.factor import Factor, replaced
 from meanmap.ep.factors.blackbox import BlackBoxFactor
 from meanmap.ep.factors.gaussian import Dot
 from meanmap.ep.graph import FactorGraph
+from meanmap.ep.inference.afterwards import log_evidence, undefined_functions, zero_density
 from meanmap.ep.inference.averaged import averaged
 from meanmap.ep.inference.cheapest import cheapest, rough
 from meanmap.ep.inference.drawn import drawn_posterior
@@ -246,13 +247,13 @@ def infer(
             record.impossible = forbidden(run, verdict.state) if record.converged else record.impossible
         if not (record.impossible or record.interrupted) and (record.doubted or not record.converged):
             record.impossible = exclusive(factors)
-        evidence = -np.inf if record.impossible else run.evidence(verdict)
+        evidence = -np.inf if record.impossible else log_evidence(run, verdict)
         evidence += 0.0 if as_vector is None else as_vector.law.log_constant
         record.impossible = record.impossible or without_room(factors, evidence)
         if evidence == -np.inf and not (record.impossible or record.interrupted):
-            record.impossible = run.without_mass(verdict)
+            record.impossible = zero_density(run, verdict)
         evidence = -np.inf if record.impossible else evidence
-        record.without_value = run.without_value(verdict)
+        record.without_value = undefined_functions(run, verdict)
         record.rough = rough(factors, int(memory.number))
         record.outgrown = outgrown(factors, evidence, doubted=record.doubted)
         if record.outgrown:

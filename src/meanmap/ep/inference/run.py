@@ -17,7 +17,7 @@ from meanmap.ep.factors.blackbox import BlackBoxFactor
 from meanmap.ep.inference.exclusive import exclusive
 from meanmap.ep.inference.lean import lean
 from meanmap.ep.inference.pace import Pace
-from meanmap.ep.inference.ranges import left_range, of_one_value, undefined, zero_everywhere, zero_here
+from meanmap.ep.inference.ranges import left_range, zero_everywhere, zero_here
 from meanmap.ep.inference.record import Record
 from meanmap.ep.inference.verdict import Verdict
 from meanmap.ep.oracles.host import Asked, HostOracle, ask_host
@@ -25,11 +25,12 @@ from meanmap.ep.piecewise.memory import FINE
 from meanmap.ep.sweeps.plan import Plan, State, fetched
 from meanmap.ep.sweeps.sequential import compiled_sequential_sweep
 from meanmap.ep.sweeps.sweep import (
+    LOST,
+    UNUSABLE,
     Happened,
     Settings,
     Swept,
     compiled_absorb,
-    compiled_evidence,
     compiled_moved,
     compiled_send,
     compiled_sweep,
@@ -54,7 +55,7 @@ _LONG = 200
 
 @dataclass(frozen=True)
 class Run:
-    """Everything about a run that stays as it is: `go` sweeps until the beliefs converge.
+    """A run of expectation propagation: `go` sweeps until the beliefs converge.
 
     Attributes
     ----------
@@ -69,7 +70,7 @@ class Run:
     hosts : dict
         The oracles that are asked on the host, by the number of their factor.
     record : Record
-        What the run says about itself: written here, and read by the report alone.
+        What happened so far, for the report; only this changes during a run.
     near : bool
         Whether messages start at the mode of all unknowns, from where no first step is too long.
     """
@@ -85,7 +86,10 @@ class Run:
     near: bool = False
 
     def go(self, start: State, step: float, enough: float, limit: int) -> Verdict:
-        """The verdict of the last sweep: beliefs have converged, or no progress is possible; the record notes it.
+        """The verdict of the last sweep; why it is the last is in the record.
+
+        Sweeps end when beliefs have converged, no progress is possible, the data turn out to be impossible, the limit
+        is reached, or the user interrupts them.
 
         Parameters
         ----------
@@ -105,7 +109,8 @@ class Run:
             for _ in track(range(limit), "expectation propagation"):
                 before, verdict = verdict, self.sweep(verdict, step, pace.share)
                 record.add(verdict)
-                if self._is_impossible(verdict):
+                record.impossible = record.impossible or self._contradiction(verdict)
+                if record.impossible:
                     break
                 over_two, earlier = partial(self._apart, earlier, verdict.state), before.state
                 # The tolerance is relative to the step: beliefs that move less because steps are small go on.
@@ -127,12 +132,9 @@ class Run:
             record.interrupted = True
         return verdict
 
-    def _is_impossible(self, verdict: Verdict) -> bool:
-        """Whether no values of the unknowns could have given the data, which the record then explains."""
-        record = self.record
-        if verdict.number in _EARLY and record.doubted and not record.impossible:
-            record.impossible = exclusive(record.factors)
-        return bool(record.impossible)
+    def _contradiction(self, verdict: Verdict) -> str:
+        """Which densities exclude one another, looked for where messages have been in doubt for long; else empty."""
+        return exclusive(self.record.factors) if verdict.number in _EARLY and self.record.doubted else ""
 
     def _new_pace(self) -> Pace:
         return Pace(careful=self.schedule == "parallel" and not self.at_once, near=self.near)
@@ -146,9 +148,9 @@ class Run:
 
     def _another_start(self, pace: Pace, verdict: Verdict, limit: int) -> Pace | None:
         """The pace of a restart where sweeps make no progress, noted in the record; None if it would not help."""
-        lost = {at: each[2] for at, each in enumerate(verdict.events)}
-        self.record.beyond = verdict.beyond or self._first_reason(left_range, verdict.state, lost)
-        self.record.impossible = self._first_reason(zero_everywhere, verdict.state, lost)
+        lost = dict(enumerate(verdict.lost))
+        self.record.beyond = verdict.beyond or self.first_reason(left_range, verdict.state, lost)
+        self.record.impossible = self.first_reason(zero_everywhere, verdict.state, lost)
         if self.record.beyond or self.record.impossible:
             return None
         if self._stop_predicting():
@@ -156,13 +158,13 @@ class Run:
         elif pace.may_start_anew(limit - verdict.number):
             pace.start_anew()
         else:
-            self.record.beyond = self._first_reason(zero_here, verdict.state, lost)
+            self.record.beyond = self.first_reason(zero_here, verdict.state, lost)
             return None
         self.record.started_anew(pace.share)
         return pace
 
     def sweep(self, before: Verdict, step: float, caution: float) -> Verdict:
-        """Each factor sends its messages once."""
+        """Each factor sends its messages once: those of the quickest form of it that leaves none in doubt."""
         # As arrays: what is a Python number becomes part of the program, and another one compiles another program.
         settings = Settings(np.asarray(step), np.asarray(caution), self.power)
         well = not self._narrows or self.at_once or before.moved < _NEAR
@@ -223,9 +225,10 @@ class Run:
         """
         rest = (before.state, self.key, settings, self.policy)
         backwards, beyond = np.asarray(before.number % 2 == 1), before.beyond
-        # Where many are met once, some are likely to be in doubt by the quickest plan, and all would be answered again.
-        many = self.at_once and max(math.prod(shape) for shape in self.plan.shapes) >= _MANY
-        for level in reversed(range(max(len(plans) - many, 1))):
+        levels = len(plans)
+        if levels > 1 and self.at_once and max(math.prod(shape) for shape in self.plan.shapes) >= _MANY:
+            levels -= 1  # some are likely to be in doubt by the quickest plan, and all would be answered again
+        for level in reversed(range(levels)):
             if self.schedule == "parallel":
                 found = compiled_sweep(plans[level], *rest)
             else:
@@ -236,23 +239,18 @@ class Run:
             if not doubtful:
                 return found, level, beyond
             # No rule integrates a function that leaves the range of its output.
-            lost = {at: fetched(found.happened[at].events)[2].ravel()[: int(plans[0].sizes[at])] for at in doubtful}
-            beyond = self._first_reason(left_range, before.state, lost)
-            self.record.impossible = self._first_reason(zero_everywhere, before.state, lost)
+            lost = {at: fetched(found.happened[at].events)[LOST].ravel()[: int(plans[0].sizes[at])] for at in doubtful}
+            beyond = self.first_reason(left_range, before.state, lost)
+            self.record.impossible = self.first_reason(zero_everywhere, before.state, lost)
             if beyond or self.record.impossible:
                 return found, level, beyond
         raise AssertionError("the whole plan leaves no doubt")  # pragma: no cover
 
-    def _first_reason(self, look: Callable[..., str], state: State, lost: dict[int, np.ndarray]) -> str:
+    def first_reason(self, look: Callable[..., str], state: State, lost: dict[int, np.ndarray]) -> str:
         """What `look` first says of functions whose answers were lost, such as that they leave a range; else empty."""
         each = ((at, self.record.factors[at], np.flatnonzero(members)) for at, members in lost.items())
         found = (look(self.plan, state, at, factor, members, self.power) for at, factor, members in each)
         return next(filter(None, found), "")
-
-    def without_mass(self, verdict: Verdict) -> str:
-        """Which density is zero everywhere where no answer was lost: an oracle may stay at a point of no density."""
-        every = {at: np.ones(factor.plate or 1, bool) for at, factor in enumerate(self.record.factors)}
-        return self._first_reason(zero_everywhere, verdict.state, every)
 
     def _sweep_by_factor(self, before: Verdict, plans: tuple[Plan, ...], settings: Settings) -> tuple[Swept, int, str]:
         """As `_sweep_at_once`, factor by factor, as some of their oracles are on the host."""
@@ -282,7 +280,7 @@ class Run:
     def _confirmed(self, verdict: Verdict) -> Verdict | None:
         """With the answers of oracles that confirm their predictions at convergence; None if one learns instead."""
         plans, state = verdict.plans, verdict.state
-        asked = {at: self._ask_last(plans[0], state, at) for at, oracle in self.hosts.items() if oracle.predicts}
+        asked = {at: self.ask_last(plans[0], state, at) for at, oracle in self.hosts.items() if oracle.predicts}
         if not asked:
             return verdict
         settings = Settings(np.asarray(1.0), np.asarray(1.0), self.power)
@@ -303,42 +301,11 @@ class Run:
         stopped = [oracle.stop_predicting(factors[at]) for at, oracle in self.hosts.items()]
         return any(stopped)
 
-    def _ask_last(self, plan: Plan, state: State, at: int) -> Asked:
+    def ask_last(self, plan: Plan, state: State, at: int) -> Asked:
         """The answer of an oracle on the host at convergence, for the evidence."""
         asked = ask_host(plan, state, at, self.hosts[at], self.keys[at], None, self.power)
         self.record.asked[at] += asked.number
         return asked
-
-    def without_value(self, verdict: Verdict) -> tuple[str, ...]:
-        """Notes on functions that returned no number somewhere."""
-        notes, record = [], self.record
-        for at, factor in enumerate(record.factors):
-            shares = record.undefined.get(factor.name, np.zeros(1))
-            if isinstance(factor, BlackBoxFactor):
-                spent = record.spent.get(factor.name)
-                notes.append(undefined(self.plan, verdict.state, at, factor, shares, spent, self.power))
-        lost = {at: each[2] for at, each in enumerate(verdict.events) if each[2].any() and not record.beyond}
-        notes.append(self._first_reason(of_one_value, verdict.state, lost))
-        return tuple(filter(None, notes))
-
-    def evidence(self, verdict: Verdict) -> float:
-        """The logarithm of the evidence.
-
-        NaN where messages were left out, and after an interruption where functions on the host would be called.
-        """
-        if verdict.stuck:
-            return np.nan
-        if self.record.converged and np.isfinite(verdict.evidence):
-            return verdict.evidence
-        on_host = self.hosts or any(getattr(factor, "host", False) for factor in self.plan.factors)
-        if self.record.interrupted and on_host:
-            return np.nan
-        known = {}
-        for at in self.hosts:
-            asked = verdict.answers.get(at) or self._ask_last(verdict.plans[0], verdict.state, at)
-            known[at] = asked.answer.log_normaliser
-        with user_errors():
-            return float(compiled_evidence(verdict.plan, verdict.state, self.key, self.power, known))
 
 
 def _doubtful(plans: tuple[Plan, ...], level: int, at: int, happened: Happened, limit: float) -> bool:
@@ -346,7 +313,7 @@ def _doubtful(plans: tuple[Plan, ...], level: int, at: int, happened: Happened, 
     if plans[level].factors[at] is plans[0].factors[at]:
         return False
     doubt = fetched(happened.doubt).ravel()
-    usable = ~fetched(happened.events)[1].reshape(doubt.shape)
+    usable = ~fetched(happened.events)[UNUSABLE].reshape(doubt.shape)
     return bool((~(doubt <= limit) & usable)[: int(plans[0].sizes[at])].any())
 
 

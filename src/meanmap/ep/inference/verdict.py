@@ -7,7 +7,7 @@ import numpy as np
 
 from meanmap.ep.oracles.host import Asked
 from meanmap.ep.sweeps.plan import Plan, State
-from meanmap.ep.sweeps.sweep import Happened
+from meanmap.ep.sweeps.sweep import LOST, Happened
 
 __all__ = ["Verdict"]
 
@@ -58,6 +58,11 @@ class Verdict(NamedTuple):
     def plan(self) -> Plan:
         """The plan of the sweep: the quickest that left no factor in doubt."""
         return self.plans[self.level]
+
+    @property
+    def lost(self) -> tuple[np.ndarray, ...]:
+        """The members of each factor whose answers were no numbers."""
+        return tuple(event[LOST] for event in self.events)
 
     @property
     def stuck(self) -> bool:

@@ -18,6 +18,8 @@ from meanmap.families import Family, Normal
 
 __all__ = [
     "EVENTS",
+    "LOST",
+    "UNUSABLE",
     "Happened",
     "Settings",
     "Swept",
@@ -42,6 +44,7 @@ _FEW = 32
 
 # What can happen to the messages of one member of a factor; each has its column in the counts of a sweep.
 EVENTS = ("improper messages", "improper cavities", "answers without numbers", "improper beliefs")
+UNUSABLE, LOST = 1, 2  # the rows of flags for cavities and for answers
 
 
 class Settings(NamedTuple):
