@@ -113,17 +113,17 @@ def fit(
     Default priors are weak, in the units of the data. Coefficients are Normal with mean 0 and standard deviation 2.5
     sd(y) / sd(x), where x is what is left of a product or function of numbers, such as x:k and I(x ** 2), by the
     columns that it is made of (x and k, and x), unless these have priors of yours: it does not matter where x is 0.
-    The intercept, which refers to the means of all columns, is Normal around the mean of y (its
-    logarithm under a log link, where counts that are all 0 have half an event in all rows; 0 for labels) with standard
-    deviation 2.5 sd(y). Without an intercept each label of the first categorical column, as in `0 + c`, has the prior
-    of the intercept: priors, and hence the evidence, are not those of `c` with an intercept, whose coefficients are
-    differences. Without labels either, sd(y) and sd(x) are root mean squares. Standard deviations of effects and of
-    noise are half Student with 3 degrees of freedom and scale 2.5 sd(y) / rms(x); beside an intercept in the same
-    bracket x is centred, and a product is what is left of it as above, though the table shows standard deviations where
-    x is 0. Where a bracket has no intercept, or a product without its columns, or effects are independent (`||`), the
-    model itself depends on where x is 0, as in lme4. Correlations are uniform over correlation matrices (Lewandowski,
-    Kurowicka & Joe 2009).
-    Distances between thresholds have the prior of standard deviations, and the mean of thresholds that of an intercept.
+    The intercept, which refers to the means of all columns, is Normal around the mean of y (its logarithm under a log
+    link, where counts that are all 0 have half an event in all rows; 0 for labels) with standard deviation 2.5 sd(y).
+    Without an intercept each label of the first categorical column, as in `0 + c`, has the prior of the intercept:
+    priors, and hence the evidence, are not those of `c` with an intercept, whose coefficients are differences. Without
+    labels either, sd(y) and sd(x) are root mean squares. Standard deviations of effects and of noise are half Student
+    with 3 degrees of freedom and scale 2.5 sd(y) / rms(x); beside an intercept in the same bracket, or a column for
+    each label, x is centred, and a product is what is left of it as above, though the table shows standard deviations
+    where x is 0. Where a bracket has no intercept, or a product without its columns, or effects are independent (`||`),
+    the model itself depends on where x is 0, as in lme4. Correlations are uniform over correlation matrices
+    (Lewandowski, Kurowicka & Joe 2009). Distances between thresholds have the prior of standard deviations, and the
+    mean of thresholds that of an intercept.
     sd(y) is 1 except for gaussian and t; for t it is the median distance from the median divided by .6745, and the
     median of y replaces its mean.
 
