@@ -222,6 +222,9 @@ def test_the_command_has_the_dictionary_of_the_monitor(tmp_path):
     assert told.splitlines()[0] == f"{said['question']} {said['answer']}"
     assert "No: alarm at b2.csv, and 1 that repeats a known drift, the last at b3.csv. The drift since b2.csv" in told
     assert told.count("alarm, known drift") == 1
+    page = tmp_path / "page.html"
+    CliRunner().invoke(app, [*arguments, "--report", str(page)])
+    assert '"ticks":[[1.0,"b1"],[2.0,"b2"],[3.0,"b3"]]' in page.read_text()  # "b01.…" was cut at 420 pixels
 
 
 def test_a_sentence_has_one_number_for_one_share():

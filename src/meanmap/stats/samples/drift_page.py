@@ -1,6 +1,7 @@
 """The page of a monitor: its evidence after each batch, and all batches."""
 
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -128,8 +129,9 @@ def monitor_page(monitor: Any, brief: bool, names: Sequence[str] = ()) -> Page:
         told = [f"{of}: evidence {e:.3g}" for e in other]
         marks.append(Mark(drawn, {"x": batches, "y": other}, f"evidence of {of}", told, colour=colour))
     called = list(names) or [f"batch {k}" for k in batches]
-    ticks = list(names) or ["1"] * (len(batches) == 1)
-    for of, some, colour in (("alarms", ~again, 1), ("alarms that repeat a known drift", again, 3)):
+    one_ending = len({Path(name).suffix for name in names}) == 1
+    ticks = [Path(name).stem if one_ending else name for name in names] or ["1"] * (len(batches) == 1)
+    for of, some, colour in (("alarms", ~again, 1), ("alarms that repeat a known drift", again, 4)):
         if some.any():
             named = [called[k - 1] for k in at[some]]
             marks.append(Mark("dots", {"x": at[some], "y": highest[at[some] - 1]}, of, named, colour=colour))
