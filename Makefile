@@ -62,7 +62,7 @@ endef
 demo: .venv/.ready ## every part of the library on small data, drawn into meanmap-demo.html
 	.venv/bin/meanmap demo
 
-test: .venv/.ready ## what can be tested while one waits (under four minutes), on the newest versions
+test: .venv/.ready ## what can be tested in a few minutes, on the newest versions
 	MEANMAP_TEST_PROFILE=quick $(TEST_ENV) $(QUICKLY) .venv/bin/python $(PYTEST) -m "not slow and not thorough" $(ARGS)
 
 test-day: .venv/.ready .venv-oldest/.ready ## all tests but the slow ones, then those marked `oldest` on the oldest versions

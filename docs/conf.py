@@ -8,6 +8,8 @@ import re
 import sys
 from pathlib import Path
 
+from docutils import nodes
+
 import meanmap
 
 # Figures are the same on every machine, with or without an accelerator.
@@ -167,8 +169,15 @@ def lent_by_others(app, what, name, obj, skip, options):
     return True if owner.startswith("sklearn") or name.endswith("_request") else None
 
 
+def breakable_heads(app, doctree, docname):
+    """Names such as `two_sample_test` and `KernelGraph` in the heads of tables may break between their words."""
+    for text in [text for head in doctree.findall(nodes.thead) for text in head.findall(nodes.Text)]:
+        text.parent.replace(text, nodes.Text(re.sub("(?<=[a-z])(?=[A-Z])|(?<=_)", "\u200b", text)))
+
+
 def setup(app):
     # Napoleon runs between the two, at the default priority of 500.
     app.connect("autodoc-process-docstring", keep_property, priority=400)
     app.connect("autodoc-process-docstring", plain_docstring, priority=600)
     app.connect("autodoc-skip-member", lent_by_others)
+    app.connect("doctree-resolved", breakable_heads)
