@@ -7,6 +7,7 @@ from typer.testing import CliRunner
 
 import meanmap as mm
 from meanmap.cli.commands import app
+from meanmap.core.errors import InputError
 from meanmap.core.tables.assigned import in_ranges, names_units
 
 UNITS, EACH = 150, 5
@@ -45,6 +46,26 @@ def test_repeated_ids_of_units_are_left_out_and_clusters_are_named(way, form):
     assert "pass clusters='user_id'" in note
     assert f"kinds={{'user_id': '{'label' if form == 'text' else 'number'}'}}" in note
     assert {each.column for each in found.differences} == {"depth", "scroll"}
+
+
+@pytest.mark.parametrize("form", ["whole", "text"])
+def test_units_are_found_although_some_have_rows_in_both_samples(form):
+    """As where a cookie was lost: 6 of 750 rows."""
+    table = visits(7)
+    moved = np.random.default_rng(0).choice(len(table), 6, replace=False)
+    table.loc[moved, "variant"] = np.where(table.variant[moved] == "A", "B", "A")
+    if form == "text":
+        table["user_id"] = "u" + table.user_id.astype(str)
+    found = mm.two_sample_test(table, by="variant", n_permutations=99, rng=0)
+    (note,) = [note for note in found.warnings if "in one sample only" in note]
+    assert "each value of 'user_id' but 6 occurs in one sample only" in note
+    assert "leave out the rows of the 6 others, and pass clusters='user_id'. 'user_id' is left out" in note
+    assert {each.column for each in found.differences} == {"depth", "scroll"}
+    with pytest.raises(InputError, match="6 of 150 clusters have rows in more than one sample"):
+        mm.two_sample_test(table, by="variant", clusters="user_id", n_permutations=99, rng=0)
+    both = table.groupby("user_id").variant.transform("nunique") > 1
+    kept = mm.two_sample_test(table[~both], by="variant", clusters="user_id", n_permutations=99, rng=0)
+    assert not any("in one sample only" in note for note in kept.warnings)
 
 
 @pytest.mark.parametrize("function", [mm.two_sample_effect, mm.k_sample_test, mm.k_sample_effect])

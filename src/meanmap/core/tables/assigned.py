@@ -15,7 +15,16 @@ from meanmap.core.tables.chunks import source_of
 from meanmap.core.tables.missing import length, take
 from meanmap.core.tables.table import raw_columns
 
-__all__ = ["Kept", "clustered_or_left_out", "in_ranges", "names_units", "together", "units_in", "without_units"]
+__all__ = [
+    "Kept",
+    "Units",
+    "clustered_or_left_out",
+    "in_ranges",
+    "names_units",
+    "together",
+    "units_in",
+    "without_units",
+]
 
 # Fewer values may be those of an ordinary column.
 LEAST_UNITS = 20
@@ -23,7 +32,9 @@ LEAST_UNITS = 20
 DENSE = 0.8
 # Of columns whose rows were assigned one by one, fewer than this share are taken for units.
 BY_CHANCE = 1e-9
-# Most columns have a value in both samples within these first rows.
+# Of units that were assigned whole at most this share has rows in several samples, as where a user lost a cookie.
+MOST_CROSSED = 0.1
+# Most columns have more such values within these first rows.
 FIRST = 1000
 
 
@@ -32,6 +43,13 @@ class Kept(NamedTuple):
 
     names: Sequence[str]
     clustered: bool = False
+
+
+class Units(NamedTuple):
+    """A column that names units, for sure or perhaps (`in_ranges`), and how many of them are in several samples."""
+
+    sure: bool
+    crossed: int = 0
 
 
 def without_units(
@@ -54,44 +72,44 @@ independent: pass clusters='user'. 'user' is left out; to compare it, pass kinds
     if kept is None or not units:
         return list(samples), ()
     tables = [raw_columns(sample, name) for sample, name in zip(samples, names, strict=True)]
-    left_out = [name for name, mixed in units.items() if mixed and not typed_by_name(name)]
+    left_out = [name for name, found in units.items() if found.sure and not typed_by_name(name)]
     if any(set(table) <= {*left_out, *kept.names} for table in tables):
         left_out = []
     notes = tuple(
-        _note(name, tables[0][name], name in left_out)
-        if mixed
+        _note(name, found, tables[0][name], name in left_out)
+        if found.sure
         else f"{together(name)}: {clustered_or_left_out(name)}. {name!r} is compared as a number."
-        for name, mixed in units.items()
+        for name, found in units.items()
     )
     if not left_out:
         return list(samples), notes
     return [{name: part for name, part in table.items() if name not in left_out} for table in tables], notes
 
 
-def units_in(samples: Sequence[Any], names: Sequence[str], keeps: Collection[str] = ()) -> dict[str, bool]:
-    """The columns of tables in memory that name units which were assigned whole, but for those in `keeps`: whether
-    `names_units` shows this, or they are only `in_ranges`.
+def units_in(samples: Sequence[Any], names: Sequence[str], keeps: Collection[str] = ()) -> dict[str, Units]:
+    """The columns of tables in memory that name units which were assigned whole, but for those in `keeps`.
 
     Examples
     --------
     >>> users = np.repeat(np.arange(40), 5)
     >>> units_in([{"user": users[users % 3 == k]} for k in range(3)], ["x", "y", "z"])
-    {'user': True}
+    {'user': Units(sure=True, crossed=0)}
     """
     if any(comes_in_pieces(sample) or not source_of(sample).named for sample in samples):
         return {}
     tables = [raw_columns(sample, name) for sample, name in zip(samples, names, strict=True)]
     shared = [name for name in tables[0] if name not in keeps and all(name in table for table in tables)]
     found = {name: _assigned([table[name] for table in tables]) for name in shared}
-    return {name: mixed for name, mixed in found.items() if mixed is not None}
+    return {name: units for name, units in found.items() if units is not None}
 
 
-def _note(name: str, column: Any, left_out: bool) -> str:
+def _note(name: str, units: Units, column: Any, left_out: bool) -> str:
     values = values_there(column)
     kind = "label" if values is None or holds_text(values) else "number"
     kinds = in_python(f"kinds={{{name!r}: {kind!r}}}", f"--kinds {shlex.quote(f'{name}={kind}')}")
     left = f" {name!r} is left out; to compare it, pass {kinds}." * left_out
-    return f"{together(name)}: pass {_clusters(name)}.{left}"
+    rest = f"leave out the rows of the {units.crossed} others, and pass" if units.crossed else "pass"
+    return f"{together(name, units.crossed)}: {rest} {_clusters(name)}.{left}"
 
 
 def clustered_or_left_out(name: str) -> str:
@@ -104,41 +122,44 @@ def _clusters(name: str) -> str:
     return in_python(f"clusters={name!r}", f"--clusters {shlex.quote(name)}")
 
 
-def together(name: str) -> str:
+def together(name: str, crossed: int = 0) -> str:
     """What the rows of units are like, to be followed by what it does or what to type."""
-    return (
-        f"each value of {name!r} occurs in one sample only, as when whole units are assigned: their rows are then not "
-        "independent"
-    )
+    each = f"each value of {name!r} but {crossed} occurs" if crossed else f"each value of {name!r} occurs"
+    return f"{each} in one sample only, as when whole units are assigned: their rows are then not independent"
 
 
-def _assigned(columns: Sequence[Any]) -> bool | None:
-    """Whether a column names units for sure, only may name them, or does not (None)."""
+def _assigned(columns: Sequence[Any]) -> Units | None:
+    """The units that a column names, for sure or perhaps; None if it does not."""
     first = [values_there(take(column, np.arange(min(FIRST, length(column))))) for column in columns]
     known = [each for each in first if each is not None and len(each)]
-    if len(known) < len(first) or not all(map(_may_name, known)) or not _apart(known):
+    if len(known) < len(first) or not all(map(_may_name, known)):
+        return None
+    if _crossed(known) > MOST_CROSSED * sum(map(len, known)):
         return None
     values = [values_there(column) for column in columns]
-    return True if names_units(values) else False if in_ranges(values) else None
+    if names_units(values):
+        return Units(True, int(_crossed([each for each in values if each is not None])))
+    return Units(False) if in_ranges(values) else None
 
 
-def _apart(columns: Sequence[np.ndarray]) -> bool:
-    """Whether no value is in two of the columns."""
+def _crossed(columns: Sequence[np.ndarray]) -> float:
+    """How many values are in several of the columns; infinite if some columns are text and others are not."""
     distinct = list(map(np.unique, columns))
     if len({holds_text(each) for each in distinct}) > 1:
-        return False
-    return len(np.unique(np.concatenate(distinct))) == sum(map(len, distinct))
+        return np.inf
+    return int((np.unique(np.concatenate(distinct), return_counts=True)[1] > 1).sum())
 
 
 def names_units(columns: Sequence[np.ndarray | None]) -> bool:
     """Whether the values of a column, sample by sample, name units that were assigned to the samples at random: whole
-    numbers or labels, each of which is in one sample only although several rows have it, and which alternate between
-    the samples in sorted order.
+    numbers or labels, nearly each of which is in one sample only although several rows have it, and which alternate
+    between the samples in sorted order.
 
-    If rows were assigned one by one, this has a probability below 10⁻⁹ for any column: given the number of rows in each
-    sample, at most ∏ᵥ Σₛ pₛ^cᵥ over the probability of these numbers, where the value v has cᵥ rows, and a share pₛ of
-    all rows is in sample s. Values that lie in different ranges, as where all of one sample are larger, are a
-    difference between samples and stay.
+    If rows were assigned one by one, this has a probability below 10⁻⁹ for any column. A value v with cᵥ rows would be
+    in one sample with the probability qᵥ = Σₛ pₛ^cᵥ, where a share pₛ of all rows is in sample s. That at most k values
+    are in several samples then has at most the probability minᵤ u⁻ᵏ ∏ᵥ (qᵥ + (1 − qᵥ) u) over the probability of these
+    numbers of rows (Chernoff's bound; ∏ᵥ qᵥ for k = 0). Values that lie in different ranges, as where all of one sample
+    are larger, are a difference between samples and stay.
 
     Examples
     --------
@@ -147,20 +168,23 @@ def names_units(columns: Sequence[np.ndarray | None]) -> bool:
     (True, False)
     """
     known = [column for column in columns if column is not None and column.ndim == 1 and len(column)]
-    if len(known) < max(len(columns), 2) or not all(map(_may_name, known)) or not _apart(known):
+    if len(known) < max(len(columns), 2) or not all(map(_may_name, known)) or not np.isfinite(_crossed(known)):
         return False
-    values, counts = np.unique(np.concatenate(known), return_counts=True)
-    if len(values) < LEAST_UNITS:
+    values, places = np.unique(np.concatenate(known), return_inverse=True)
+    cuts = np.cumsum(list(map(len, known)))[:-1]
+    counts = np.stack([np.bincount(part, minlength=len(values)) for part in np.split(places, cuts)])
+    crossed = int((np.sum(counts > 0, axis=0) > 1).sum())
+    if len(values) < LEAST_UNITS or crossed > MOST_CROSSED * len(values):
         return False
     rows = np.array(list(map(len, known)), float)
     shares = rows / rows.sum()
-    pure = np.log((shares[:, None] ** counts).sum(axis=0)).sum()
+    pure = np.sum(shares[:, None] ** counts.sum(axis=0), axis=0)
+    powers = np.geomspace(1e-4, 1, 41) if crossed else np.zeros(1)
+    bounds = np.log(pure + np.outer(powers, 1 - pure)).sum(axis=1) - (crossed * np.log(powers) if crossed else 0)
     sizes = gammaln(rows.sum() + 1) - gammaln(rows + 1).sum() + (rows * np.log(shares)).sum()
-    if pure - sizes > np.log(BY_CHANCE):
+    if bounds.min() - sizes > np.log(BY_CHANCE):
         return False
-    owner = np.zeros(len(values), int)
-    for k, column in enumerate(known):
-        owner[np.searchsorted(values, np.unique(column))] = k
+    owner = counts.argmax(axis=0)
     units = np.bincount(owner, minlength=len(known))
     expected = (len(values) ** 2 - (units**2).sum()) / len(values)
     return bool((np.diff(owner) != 0).sum() > expected / 2)
@@ -182,7 +206,7 @@ def in_ranges(columns: Sequence[np.ndarray | None]) -> bool:
     values, counts = np.unique(np.concatenate(known), return_counts=True)
     whole = sum(float(column.max()) - float(column.min()) + 1 for column in known)
     dense = len(values) >= max(LEAST_UNITS, DENSE * whole)
-    return bool(dense and np.mean(counts > 1) > 0.5 and _apart(known))
+    return bool(dense and np.mean(counts > 1) > 0.5 and not _crossed(known))
 
 
 def _may_name(column: np.ndarray) -> bool:

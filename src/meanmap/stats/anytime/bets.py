@@ -182,8 +182,8 @@ class TwoSampleBet(Bet):
         random = Rng.of(rng)
         x, y = _settle(x, y, missing, cls.paired, kinds or (), (kernel,))
         warn_of(
-            f"{together(name)}: {HARM}. {name!r} is compared like the others: leave it out."
-            for name in units_in((x, y), NAMES, list(map(str, kinds or ())))
+            f"{together(name, units.crossed)}: {HARM}. {name!r} is compared like the others: leave it out."
+            for name, units in units_in((x, y), NAMES, list(map(str, kinds or ()))).items()
         )
         reading, (x, y) = Reading.of((x, y), NAMES, missing, kinds, LEAST_POINTS)
         _warn_of_texts((x, y), NAMES, kernel)
