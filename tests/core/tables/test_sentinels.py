@@ -247,3 +247,15 @@ def test_a_margin_in_standard_deviations_is_that_of_the_other_values():
     shift = mm.two_sample_effect(np.where(gap, -999, x), np.where(gap, -999, y + 6), rng=0).shift
     plain = mm.two_sample_effect(x, y + 6, rng=0).shift
     assert shift.estimate == pytest.approx(plain.estimate, rel=0.15)
+
+
+def test_codes_of_one_digit_that_many_rows_have_are_reported_near_the_others_too():
+    """-9 in a tenth of the rows beside a normal column was no code, as it lies less than a range of the others away."""
+    numbers = np.random.default_rng(0).normal(size=500)
+    found = Sentinels.of(np.r_[numbers, [-9.0] * 50])
+    assert (found.values, found.counts) == ((-9.0,), (50,))
+    assert Sentinels.of(np.r_[numbers, [-9.0] * 2]) is None  # as far out, seldom
+    assert Sentinels.of(np.r_[numbers, [-10.0] * 50]) is None  # no such code
+    clipped = np.maximum(numbers, -1)
+    assert Sentinels.of(clipped) is None
+    assert Sentinels.of(np.random.default_rng(1).integers(-1, 6, 500).astype(float)) is None

@@ -205,4 +205,4 @@ def _reach(code: float, low: float, few: bool, digits: int, often: bool) -> floa
     """How far outside a code of this many digits must be."""
     if few:
         return FEW
-    return BELOW if digits > 1 and (often or code < 0 <= low) else CODED
+    return BELOW if digits and (often or (digits > 1 and code < 0 <= low)) else CODED
