@@ -28,13 +28,14 @@ class Affordable(NamedTuple):
 
     @classmethod
     def of(cls, factors: tuple[Factor, ...]) -> "Affordable":
-        """Functions that return the same for many points at once as one by one are called for many at once."""
+        """Functions of numbers that return the same for many points at once are called for many at once."""
         called, seconds = [], 0.0
         factor: Any
         for factor in factors:
             if is_on_host(factor):
                 each = seconds_each(factor)
-                if each < _QUICK:
+                numbers = all(a.known or not a.variable.dimension for a in factor.arguments)
+                if each < _QUICK and (numbers or factor.vectorised):
                     factor, each = _at_many(factor)
                 seconds += each * (factor.plate or 1)
             called.append(factor)

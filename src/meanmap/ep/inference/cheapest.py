@@ -109,6 +109,7 @@ def _place(argument: Any) -> np.ndarray:
         return np.asarray(argument.values, float)[0] if np.ndim(argument.values) else np.asarray(argument.values, float)
     prior, family = argument.variable.prior, argument.variable.family
     if prior is not None and np.all(prior.is_proper()):
-        mean = np.asarray(prior.mean(), float).ravel()[0]
-        return np.asarray(mean if family.states is None else round(mean))
-    return np.asarray({"x": 0.0, "log": 1.0, "logit": 0.5}[family.coordinates[-1]] if family.states is None else 0.0)
+        mean = np.asarray(prior.mean(), float).reshape(-1, *prior.event_shape)[0]
+        return mean if family.states is None else np.round(mean)
+    middle = {"x": 0.0, "log": 1.0, "logit": 0.5}[family.coordinates[-1]] if family.states is None else 0.0
+    return np.full(() if family.is_scalar() else argument.variable.dimension, middle)

@@ -18,6 +18,7 @@ from meanmap.ep.inference.record import NOTICED
 from meanmap.ep.inference.separate import joins_of
 from meanmap.ep.inference.tempered import MANY, Drawn, drawn, refuse_nan
 from meanmap.ep.inference.unbounded import outgrown
+from meanmap.families import MultivariateNormal, Normal
 
 __all__ = ["drawn_posterior"]
 
@@ -53,19 +54,16 @@ def drawn_posterior(model: FactorGraph, source: Rng) -> Posterior | None:
             return None
         coordinates, values = found.alike(generator)
         inside = few.inside(coordinates[: 4 * effort.draws])
-    pairs = zip(few.priors.items(), found.mean, found.sd, strict=True)
-    beliefs: dict[str, Any] = {name: type(prior).from_mean_variance(m, s**2) for (name, prior), m, s in pairs}
-    beliefs |= inside
-    joint = dict(zip(few.priors, values.T, strict=True))
+    beliefs, joint = _beliefs(few, found) | inside, few.apart(values)
     return Posterior(
         {name: beliefs[name] for name in model.variables},
         {},
         found.log_evidence,
-        _report(found, few, joint, beliefs, spent),
+        _report(found, few, values, beliefs, spent),
         source.seed,
         {},
         {},
-        {name: np.asarray(error) for name, error in zip(few.priors, found.errors[0], strict=True)},
+        few.apart(found.errors[0]),
         {},
         model.variables,
         joins_of(model.factors),
@@ -73,8 +71,19 @@ def drawn_posterior(model: FactorGraph, source: Rng) -> Posterior | None:
     )
 
 
+def _beliefs(few: FewNumbers, found: Drawn) -> dict[str, Any]:
+    """With the means and covariances of draws."""
+    made, covariance = {}, found.covariance
+    for name, at in few.apart(np.arange(len(found.mean))).items():
+        family, mean = type(few.priors[name]), found.mean[at]
+        vector = family is MultivariateNormal
+        own = covariance[np.ix_(at, at)] if vector else covariance[at, at]
+        made[name] = family(mean, own) if vector else family.from_mean_variance(mean, own)
+    return made
+
+
 def _report(
-    found: Drawn, few: FewNumbers, joint: dict[str, np.ndarray], beliefs: dict[str, Any], spent: dict[str, Spent]
+    found: Drawn, few: FewNumbers, draws: np.ndarray, beliefs: dict[str, Any], spent: dict[str, Spent]
 ) -> Report:
     """Which way was taken, and how accurate it is."""
     names = [
@@ -84,20 +93,20 @@ def _report(
         and not factor.constant
         and sum(not a.known for a in factor.arguments) > 1
     ]
-    together = with_and([repr(name) for name in few.priors])
+    together = with_and([repr(name) for name in few.numbers])
     way = (
         f"{len(found.shares):,} weighted draws from the joint posterior in place of messages, as {together} meet in "
         f"rows of {with_and(names)}"
     )
     measures = {"draws: effective number": found.worth}
-    largest = found.largest_error
+    largest, covariance = found.largest_error, found.covariance
     measures["largest standard error of a mean or standard deviation, in standard deviations"] = largest
     measures["log evidence: standard error by sampling"] = found.evidence_error
-    covariance = np.cov(found.values.T, aweights=found.shares)
-    for (i, one), (j, other) in combinations(enumerate(joint), 2):
+    for (i, one), (j, other) in combinations(enumerate(few.numbers), 2):
         correlation = covariance[i, j] / np.sqrt(covariance[i, i] * covariance[j, j])
         measures[f"correlation of {one!r} and {other!r}"] = float(correlation)
-    notes = tuple(filter(None, (_shape(name, beliefs[name], x) for name, x in joint.items())))
+    marginals = [each for name in few.priors for each in _marginals(beliefs[name])]
+    notes = tuple(filter(None, map(_shape, few.numbers, marginals, draws.T)))
     undefined, status = float(found.undefined.mean()), "converged"
     if largest > _LARGE:
         status = "converged, but errors of sampling are large"
@@ -109,6 +118,13 @@ def _report(
     measures |= {f"{name}: seconds in its function": each.seconds for name, each in spent.items()}
     counts = {f"{name}: evaluations of its function": each.evaluations for name, each in spent.items()}
     return Report(status, True, found.stages, (), counts, notes, measures, {"beliefs: by": way})
+
+
+def _marginals(belief: Any) -> list[Any]:
+    """Of each number of a vector."""
+    if not belief.event_shape:
+        return [belief]
+    return [Normal(mean, variance) for mean, variance in zip(belief.mean(), belief.var(), strict=True)]
 
 
 def _shape(name: str, belief: Any, draws: np.ndarray) -> str:

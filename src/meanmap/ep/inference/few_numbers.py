@@ -1,7 +1,6 @@
 """Models of a few unknown numbers that functions join: the prior and the likelihood at draws of these."""
 
 from dataclasses import dataclass
-from functools import partial
 from itertools import product
 from typing import Any
 
@@ -12,18 +11,23 @@ import numpy as np
 
 from meanmap.core.compiling import compiled_values
 from meanmap.core.types import Array
+from meanmap.ep.asking.chosen_oracle import default
 from meanmap.ep.calling import as_now
 from meanmap.ep.calls import user_errors
 from meanmap.ep.factor import Factor, replaced
 from meanmap.ep.factors.blackbox import BlackBoxFactor
 from meanmap.ep.factors.conjugate import Bernoulli as Outcome
+from meanmap.ep.inference.block import computed_by
+from meanmap.ep.inference.computed import as_function, in_order, is_linear
 from meanmap.ep.inference.exact import LABELS
-from meanmap.ep.lines import Nodes, log_message, project, to_nodes
+from meanmap.ep.inference.told import told_by
+from meanmap.ep.lines import Nodes, log_message, project
 from meanmap.ep.oracles.oracle import spread
-from meanmap.ep.sweeps.plan import Plan, Port, fetched, gather, prepare, real, unpadded
-from meanmap.ep.sweeps.sweep import compiled_answer
+from meanmap.ep.quadrature.quadrature import Quadrature
+from meanmap.ep.sweeps.plan import Plan, fetched, prepare, real, unpadded
 from meanmap.ep.variables import Selection, Variable
-from meanmap.families import Bernoulli, Beta, Gamma, Normal
+from meanmap.families import Bernoulli, Beta, Gamma, MultivariateNormal, Normal
+from meanmap.families.line import COORDINATES
 
 __all__ = ["FewNumbers"]
 
@@ -43,7 +47,7 @@ class _Function(eqx.Module):
     seen : dict
         By position of an argument that another function gives, its name, and for each row the member.
     columns : dict
-        By position of an argument the number that it is.
+        By position of an argument the number or vector that it is.
     labels : dict
         By position of a label, the log weights of its two values, and the number whose logit is added to the second.
     """
@@ -66,7 +70,7 @@ class FewNumbers:
     factors : tuple
         As they are at the start of the run.
     priors : dict
-        Of the numbers, by name, in the order of columns.
+        Of the numbers and vectors, by name, in the order of columns.
     told : tuple
         What other factors say about each, as a message.
     functions : tuple
@@ -85,24 +89,48 @@ class FewNumbers:
     plates: tuple[int | None, ...]
     constant: float
 
+    @property
+    def sizes(self) -> list[int]:
+        """How many numbers each variable is."""
+        return [prior.dimension for prior in self.priors.values()]
+
+    @property
+    def numbers(self) -> list[str]:
+        """The name of each number, in the order of columns."""
+        named = zip(self.priors.items(), self.sizes, strict=True)
+        return [f"{name}[{at}]" if prior.event_shape else name for (name, prior), size in named for at in range(size)]
+
+    def apart(self, columns: np.ndarray) -> dict[str, np.ndarray]:
+        """What the last axis has of each number, by variable: one, or those of a vector."""
+        parts = np.split(columns, np.cumsum(self.sizes)[:-1], axis=-1)
+        named = zip(self.priors.items(), parts, strict=True)
+        return {name: part if prior.event_shape else part[..., 0] for (name, prior), part in named}
+
     @classmethod
     def of(
         cls, variables: dict[str, Variable], factors: tuple[Factor, ...], meetings: int = 0, hosts: bool = False
     ) -> "FewNumbers | None":
         """None if some factor is not a function of few unknown numbers, or one on the host where these are not allowed,
         too many rows meet, or two or more of the numbers meet in fewer rows than this.
+
+        Numbers that linear maps join have a joint belief, and count as one; so they do not meet in these alone.
         """
-        functions = [factor for factor in factors if isinstance(factor, BlackBoxFactor)]
-        makers = [factor for factor in functions if factor.outputs]
-        outputs = {factor.arguments[-1].name for factor in makers}
+        makers = [at for at, factor in enumerate(factors) if factor.outputs or is_linear(factor)]
+        outputs = {computed_by(factors[at]).name for at in makers}
         inner = outputs | {name for name, variable in variables.items() if variable.family is Bernoulli}
         drawn = [name for name in variables if name not in inner]
-        if not functions or not 0 < len(drawn) <= _NUMBERS or not all(_is_number(variables[name]) for name in drawn):
+        numbers = [variables[name].dimension or 1 for name in drawn]
+        if not 0 < sum(numbers) <= _NUMBERS or not all(_is_drawn(variables[name]) for name in drawn):
             return None
-        for name in inner:
-            users = [each for each in (makers if name in outputs else functions) if name in _unknown(each)]
-            if len(users) != 1 or (name in outputs and variables[name].prior is not None):
-                return None
+        linear = {factor.name for factor in factors if is_linear(factor)}
+        factors = tuple(map(as_function, factors))
+        functions, ordered = [f for f in factors if isinstance(f, BlackBoxFactor)], in_order(factors, makers)
+        if not functions or ordered is None or len(outputs) < len(makers):
+            return None
+        if any(variables[name].prior is not None for name in outputs):
+            return None
+        if any(sum(name in _unknown(each) for each in functions) != 1 for name in inner - outputs):
+            return None
         links, said, places = {}, [], []
         for at, factor in enumerate(factors):
             names = _unknown(factor)
@@ -116,29 +144,25 @@ class FewNumbers:
                 places.append(at)
             else:
                 return None
-        if sum(factors[at].plate or 1 for at in places) > _MEMBERS:
+        if sum(factors[at].plate or 1 for at in places if factors[at].name not in linear) > _MEMBERS:
             return None
-        alike = {name: {at} for at, name in enumerate(drawn)} | {name: {at} for name, at in links.items()}
-        alike |= {each.arguments[-1].name: _joined(each, alike) for each in makers}
-        joining = [
-            f for f in map(factors.__getitem__, places) if isinstance(f, BlackBoxFactor) or outputs & set(_unknown(f))
-        ]
-        if sum(each.plate or 1 for each in joining if len(_joined(each, alike)) > 1) < meetings:
+        met = {name: {(at, part) for part in range(numbers[at])} for at, name in enumerate(drawn)}
+        met |= {name: {(at, 0)} for name, at in links.items()}
+        rows = 0
+        for at in [*ordered, *(at for at in places if at not in ordered)]:
+            each = factors[at]
+            joined = {-1} if each.name in linear else _joined(each, met)
+            met |= {computed_by(each).name: joined} if at in ordered else {}
+            if len(joined) > 1 and (isinstance(each, BlackBoxFactor) or outputs & set(_unknown(each))):
+                rows += _rows(each)
+        if rows < max(meetings, 2 if linear else 0):
             return None
         factors = tuple(as_now(each) if isinstance(each, BlackBoxFactor) else each for each in factors)
         if not all(_has_density(factors[at], hosts) for at in places):
             return None
-        plan, told, constant = prepare(variables, factors), {name: [] for name in variables}, 0.0
-        for at in said:
-            message, left = _said(plan, factors[at], at)
-            argument = next(each for each in factors[at].arguments if not each.known)
-            if isinstance(argument, Selection):
-                message = jax.tree.map(partial(_added, argument), message)
-            elif argument.plate is None and factors[at].plate is not None:
-                message = jax.tree.map(lambda leaf: np.asarray(leaf).sum(0), message)
-            told[argument.name].append(message)
-            constant += left
-        places.sort(key=lambda at: not factors[at].outputs)
+        plan = prepare(variables, factors)
+        told, constant = told_by(plan, factors, said)
+        places = [*ordered, *(at for at in places if at not in ordered)]
         read = [_function(plan, factors[at], at, drawn, told, links, outputs) for at in places]
         found = tuple(filter(None, read))
         if len(found) < len(read):
@@ -153,18 +177,18 @@ class FewNumbers:
             constant,
         )
 
-    def points(self, coordinates: np.ndarray) -> dict[str, np.ndarray]:
+    def points(self, coordinates: np.ndarray) -> np.ndarray:
         """The numbers at draws (draws, numbers) in the coordinates of all families."""
         with jax.enable_x64(True):
             found = [np.asarray(nodes.x) for nodes in _nodes(tuple(self.priors.values()), jnp.asarray(coordinates))]
-        return dict(zip(self.priors, found, strict=True))
+        return np.column_stack(found)
 
     def logs(self, coordinates: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Of the prior density of the coordinates and of all else, and where a function returned no number.
 
         Draws are a multiple of `BLOCK`.
         """
-        blocks = np.asarray(coordinates).reshape(-1, _BLOCK, len(self.priors))
+        blocks = np.asarray(coordinates).reshape(-1, _BLOCK, sum(self.sizes))
         with jax.enable_x64(True), user_errors():
             found = _logs(tuple(self.priors.values()), self.told, self.functions, blocks)
         before, total, undefined = (np.asarray(each).ravel() for each in found)
@@ -173,13 +197,17 @@ class FewNumbers:
     def inside(self, coordinates: np.ndarray) -> dict[str, Any]:
         """Beliefs about labels and outputs, by draws from the posterior."""
         found = {}
-        for function, labels, plate in zip(self.functions, self.names, self.plates, strict=True):
-            if labels or function.output is not None:
-                with jax.enable_x64(True), user_errors():
-                    laws, out = _inside(tuple(self.priors.values()), function, jnp.asarray(coordinates))
-                found |= {labels[at]: unpadded(_alone(law, plate), plate) for at, law in laws.items()}
-                if function.output is not None:
-                    found[function.output] = unpadded(_alone(out, plate), plate)
+        asked = [at for at, labels in enumerate(self.names) if labels or self.functions[at].output is not None]
+        if not asked:
+            return found
+        with jax.enable_x64(True), user_errors():
+            functions = tuple(self.functions[at] for at in asked)
+            answers = _inside(tuple(self.priors.values()), functions, jnp.asarray(coordinates))
+        for at, (laws, out) in zip(asked, answers, strict=True):
+            output, labels, plate = self.functions[at].output, self.names[at], self.plates[at]
+            found |= {labels[position]: unpadded(_alone(law, plate), plate) for position, law in laws.items()}
+            if output is not None:
+                found[output] = unpadded(_alone(out, plate), plate)
         return found
 
 
@@ -197,47 +225,27 @@ def _unknown(factor: Any) -> list[str]:
     return [argument.name for argument in factor.arguments if not argument.known]
 
 
-def _added(argument: Selection, leaf: Any) -> np.ndarray:
-    """What rows say about members of a plate, added up."""
-    total = np.zeros((*argument.variable.shape, *np.shape(leaf)[1:]))
-    np.add.at(total, argument.index, leaf)
-    return total
-
-
-def _joined(function: Any, alike: dict[str, set[int]]) -> set[int]:
+def _joined(function: Any, met: dict[str, set[Any]]) -> set[Any]:
     """Which numbers meet in a function, or in its labels and in what other functions give to it."""
-    return set().union(*(alike.get(name, set()) for name in _unknown(function)))
+    return set().union(*(met.get(name, set()) for name in _unknown(function)))
 
 
-def _is_number(variable: Variable) -> bool:
-    """Whether a variable is one number with a prior of a known family."""
-    return variable.plate is None and variable.family in (Normal, Gamma, Beta) and variable.prior is not None
+def _rows(factor: Any) -> int:
+    """In how many rows the numbers of a factor meet; one is as many as two where its messages would be sampled."""
+    rows = factor.plate or 1
+    return rows if not isinstance(factor, BlackBoxFactor) or isinstance(default(factor), Quadrature) else max(rows, 2)
 
 
-def _said(plan: Plan, factor: Factor, at: int) -> tuple[Any, float]:
-    """What a factor says about its one unknown whatever comes in: its message, and the log of its constant."""
-    incoming, position = [], 0
-    for place, port in enumerate(plan.factors[at].arguments):
-        if isinstance(port, Port):
-            position, shape = place, plan.shapes[at]
-            flat: Any = plan.flats[port.variable]
-            given = plan.with_prior[port.variable]
-            prior = plan.priors[port.variable] if given else type(flat).standard(shape)
-            incoming.append(gather(prior, port, shape) if given else prior)
-        else:
-            incoming.append(port.values)
-    with jax.enable_x64(True):
-        answer = compiled_answer(plan.factors[at], tuple(incoming), 1.0, jax.random.key(0))
-        message = jax.tree.map(fetched, answer.messages[position])
-        both = jax.tree.map(lambda a, b: a + b, incoming[position], message)
-        left = np.ravel(fetched(answer.log_normaliser - both.log_normaliser))[: factor.plate or 1]
-    return unpadded(message, factor.plate), float(left.sum())
+def _is_drawn(variable: Variable) -> bool:
+    """Whether a variable is one number or vector with a prior of a known family."""
+    families = Normal, MultivariateNormal, Gamma, Beta
+    return variable.plate is None and variable.family in families and variable.prior is not None
 
 
 def _together(messages: list[Any], flat: Any) -> Any:
-    """The product of messages to one number, those of plates included."""
+    """The product of messages to one number or vector."""
     for message in messages:
-        flat = jax.tree.map(lambda leaf, more: np.asarray(leaf + np.sum(more)), flat, message)
+        flat = jax.tree.map(lambda leaf, more: np.asarray(leaf + more), flat, message)
     return flat
 
 
@@ -301,7 +309,14 @@ def _function(
 
 
 def _nodes(priors: tuple[Any, ...], coordinates: Any) -> list[Nodes]:
-    return [to_nodes(type(prior), coordinates[:, at], jnp.zeros(())) for at, prior in enumerate(priors)]
+    """Of each number or vector."""
+    found, first = [], 0
+    for prior in priors:
+        own, line = coordinates[:, first : first + prior.dimension], COORDINATES[prior.coordinates[-1]]
+        first, weight = first + prior.dimension, line.log_jacobian(own).sum(1)
+        own = own if prior.event_shape else own[:, 0]
+        found.append(Nodes(own, line.x(own), weight))
+    return found
 
 
 def _weighed(function: _Function, nodes: list[Nodes], given: dict[str, Any]) -> tuple[Any, Any, Any]:
@@ -357,17 +372,21 @@ def _logs(priors: tuple[Any, ...], told: tuple[Any, ...], functions: tuple[_Func
 
 
 @compiled_values
-def _inside(priors: tuple[Any, ...], function: _Function, coordinates: Array) -> Any:
-    parts, images, _ = _weighed(function, _nodes(priors, coordinates), {})
-    laws = {}
-    share: Any = jax.nn.softmax(jnp.stack(list(parts.values())), 0) if function.labels else None
-    for at, position in enumerate(function.labels):
-        second = share[np.array([chosen[at] for chosen in parts], bool)].sum(0).mean(1)
-        laws[position] = Bernoulli.from_natural(jnp.log(second) - jnp.log1p(-second))
-    out = None
-    if images is not None:
-        kind = type(function.incoming[-1])
-        turned = Nodes(images.coordinate.T, images.x.T, jnp.zeros(()))
-        # Behind a barrier, as the compiler takes seconds to reduce so many zeros.
-        out = project(kind, turned, jax.lax.optimization_barrier(jnp.zeros(turned.x.shape)))
-    return laws, out
+def _inside(priors: tuple[Any, ...], functions: tuple[_Function, ...], coordinates: Array) -> Any:
+    found, given, nodes = [], {}, _nodes(priors, coordinates)
+    for function in functions:
+        parts, images, _ = _weighed(function, nodes, given)
+        laws = {}
+        share: Any = jax.nn.softmax(jnp.stack(list(parts.values())), 0) if function.labels else None
+        for at, position in enumerate(function.labels):
+            second = share[np.array([chosen[at] for chosen in parts], bool)].sum(0).mean(1)
+            laws[position] = Bernoulli.from_natural(jnp.log(second) - jnp.log1p(-second))
+        out = None
+        if images is not None:
+            given[function.output] = images.x
+            kind = type(function.incoming[-1])
+            turned = Nodes(images.coordinate.T, images.x.T, jnp.zeros(()))
+            # Behind a barrier, as the compiler takes seconds to reduce so many zeros.
+            out = project(kind, turned, jax.lax.optimization_barrier(jnp.zeros(turned.x.shape)))
+        found.append((laws, out))
+    return found

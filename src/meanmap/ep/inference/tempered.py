@@ -16,7 +16,7 @@ from meanmap.ep.inference.block import Beliefs
 from meanmap.ep.inference.few_numbers import FewNumbers
 from meanmap.ep.linear.weights import pareto_shape
 from meanmap.ep.variables import Variable
-from meanmap.families import Beta
+from meanmap.families import Beta, Normal
 
 __all__ = ["FEW", "MANY", "Drawn", "Effort", "by_draws", "drawn", "refuse_nan"]
 
@@ -128,6 +128,12 @@ class Drawn:
         return np.asarray(self.shares @ self.values)
 
     @property
+    def covariance(self) -> np.ndarray:
+        """Of all numbers."""
+        off = self.values - self.mean
+        return np.asarray(off.T @ (self.shares[:, None] * off))
+
+    @property
     def sd(self) -> np.ndarray:
         """Of each number."""
         return np.sqrt(self.shares @ (self.values - self.mean) ** 2)
@@ -156,9 +162,13 @@ def by_draws(variables: dict[str, Variable], factors: tuple[Factor, ...], belief
         return _on_host(factors), ""
     wide, share, listed = False, 0.0, []
     _, values = found.alike(generator)
-    for name, x, mean, sd in zip(model.priors, values.T, found.mean, found.sd, strict=True):
-        own, times = beliefs[name], sd / float(beliefs[name].sd())
-        away = np.abs(x - float(own.mean())) / float(own.sd())
+    middle, spread = (
+        np.concatenate([np.ravel(getattr(beliefs[name], what)()) for name in model.priors]) for what in ("mean", "sd")
+    )
+    for name, x, mean, sd, own, own_sd in zip(
+        model.numbers, values.T, found.mean, found.sd, middle, spread, strict=True
+    ):
+        away, times = np.abs(x - own) / own_sd, sd / own_sd
         beyond, beside = (away > _FAR).mean(), ((away > _FAR / 2) & (away <= _FAR)).mean()
         # A single broad mode has more mass nearer than far away.
         if beyond > max(_ELSEWHERE, beside):
@@ -255,7 +265,7 @@ def _of_priors(model: FewNumbers, generator: np.random.Generator, count: int) ->
         own = prior.coordinates[-1]
         x = np.asarray(prior.sample(count, int(generator.integers(2**31))), float)
         columns.append({"x": lambda x: x, "log": np.log, "logit": lambda x: np.log(x) - np.log1p(-x)}[own](x))
-    return np.stack(columns, 1)
+    return np.column_stack(columns)
 
 
 def refuse_nan(model: FewNumbers, generator: np.random.Generator, count: int) -> None:
@@ -263,7 +273,7 @@ def refuse_nan(model: FewNumbers, generator: np.random.Generator, count: int) ->
     here = _of_priors(model, generator, count)
     if model.logs(here)[2].all():
         names = [f"the function of {each.name}" for each in model.factors if isinstance(each, BlackBoxFactor)]
-        there = ", ".join(f"{name} = {values[0]:.3g}" for name, values in model.points(here).items())
+        there = ", ".join(f"{name} = {x:.3g}" for name, x in zip(model.numbers, model.points(here)[0], strict=True))
         raise InputError(
             f"{'one of ' if len(names) > 1 else ''}{with_and(names)} returned no number for some row at each of "
             f"{count:,} draws from the priors, such as {there}: call it there for every row, and correct it. Where "
@@ -275,7 +285,8 @@ def _exchanged(model: FewNumbers, here: np.ndarray) -> Iterator[np.ndarray]:
     """Draws with two numbers of one family exchanged, and with probabilities turned round, too: other modes of a
     mixture.
     """
-    families = [type(prior) for prior in model.priors.values()]
+    own = zip(model.priors.values(), model.sizes, strict=True)
+    families = [Normal if prior.event_shape else type(prior) for prior, size in own for _ in range(size)]
     probabilities = [at for at, family in enumerate(families) if family is Beta]
     for i, j in combinations(range(len(families)), 2):
         if families[i] is families[j]:
@@ -355,7 +366,7 @@ def _weighed(model: FewNumbers, draws: tuple[np.ndarray, np.ndarray], stages: in
     logs = np.where(before > -np.inf, before + rest, -np.inf) - density
     if np.isnan(logs).any() or not np.isfinite(logs).any():
         return None
-    return Drawn(x, np.stack(list(model.points(x).values()), 1), logs, undefined, stages)
+    return Drawn(x, model.points(x), logs, undefined, stages)
 
 
 def _root(draws: np.ndarray) -> np.ndarray:
