@@ -78,7 +78,7 @@ def test_a_vector_in_a_function_with_noise_of_unknown_precision():
 @pytest.mark.parametrize("kind", ["known precision", "density", "on the host", "beside a number"])
 def test_a_vector_in_rows_of_functions(kind):
     w, z, rest = vector(), ep.Variable("z", ep.Normal, plate=12), []
-    noise, log_density = ep.Gaussian(z, observed=DECAY, precision=25.0), lambda w, x, y: stats.norm
+    noise = ep.Gaussian(z, observed=DECAY, precision=25.0)
     axes = [np.linspace(-1, 4, 200), np.linspace(-1, 9, 500)]
     if kind == "known precision":
         factors = noise, ep.BlackBox(lambda w, x: decay(w[0], w[1], x, jnp), w, X, z)
@@ -127,7 +127,7 @@ def test_a_linear_map_with_noise_of_unknown_scale(kind):
         maps = [ep.Sum(part, unknown[0], out=z), ep.Dot(LINE[:, None], unknown[1], part)]
     else:
         unknown = [vector(variance=9.0)]
-        maps = [ep.Dot(np.c_[np.ones(6), LINE], *unknown, z)]
+        maps = [ep.Dot(np.c_[np.ones(6), LINE], unknown[0], z)]
     if kind == "laplace":
         noise = ep.Density(log_laplace, z, s, y)
     else:

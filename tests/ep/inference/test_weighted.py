@@ -138,7 +138,8 @@ def test_a_function_of_a_joint_belief_that_is_observed_with_noise_is_checked():
     law = ep.MultivariateNormal(np.array([0.0, 0.0, 15.0]), np.diag([4.0, 4.0, 64.0]))
     w, out = ep.Variable("w", law), ep.Variable("out", ep.Normal, plate=30)
     step = ep.BlackBox(lambda w, at: w[0] + w[1] / (1 + jnp.exp(-3 * (at - w[2]))), w, at, out)
-    post = ep.infer(ep.FactorGraph(step, ep.Gaussian(out, observed=y, precision=1.0)), rng=0)
+    model = ep.FactorGraph(step, ep.Gaussian(out, observed=y, precision=1.0))
+    post = ep.infer(model, ep.ImportanceSampling(), rng=0)
     draws = np.array([0.0, 0.0, 15.0]) + rng.normal(size=(200_000, 3)) * [2.0, 2.0, 8.0]
     log = -0.5 * np.sum((y - draws[:, :1] - draws[:, 1:2] * expit(3 * (at - draws[:, 2:]))) ** 2, axis=1)
     share = np.exp(log - log.max())
@@ -156,7 +157,8 @@ def test_a_function_with_normal_outputs_that_is_nearly_straight_gets_no_note():
     y = np.exp(0.3 * x + 0.2) + 0.1 * rng.normal(size=40)
     w, out = ep.Variable("w", ep.MultivariateNormal.standard(2)), ep.Variable("out", ep.Normal, plate=40)
     curve = ep.BlackBox(lambda w, x: jnp.exp(w[0] * x + w[1]), w, x, out)
-    post = ep.infer(ep.FactorGraph(curve, ep.Gaussian(out, observed=y, precision=100.0)), rng=0)
+    model = ep.FactorGraph(curve, ep.Gaussian(out, observed=y, precision=100.0))
+    post = ep.infer(model, ep.ImportanceSampling(), rng=0)
     assert not any("weighted draws" in note for note in post.report.notes)
 
 

@@ -23,7 +23,7 @@ from meanmap.ep.inference.exact import LABELS
 from meanmap.ep.inference.told import told_by
 from meanmap.ep.lines import Nodes, log_message, project
 from meanmap.ep.oracles.oracle import spread
-from meanmap.ep.quadrature.quadrature import Quadrature
+from meanmap.ep.oracles.sampling import ImportanceSampling
 from meanmap.ep.sweeps.plan import Plan, fetched, prepare, real, unpadded
 from meanmap.ep.variables import Selection, Variable
 from meanmap.families import Bernoulli, Beta, Gamma, MultivariateNormal, Normal
@@ -231,9 +231,13 @@ def _joined(function: Any, met: dict[str, set[Any]]) -> set[Any]:
 
 
 def _rows(factor: Any) -> int:
-    """In how many rows the numbers of a factor meet; one is as many as two where its messages would be sampled."""
-    rows = factor.plate or 1
-    return rows if not isinstance(factor, BlackBoxFactor) or isinstance(default(factor), Quadrature) else max(rows, 2)
+    """In how many rows the numbers of a factor meet; one is as many as two where draws of priors would be its messages.
+
+    Those of vectors are moved to where the mass is.
+    """
+    rows, oracle = factor.plate or 1, default(factor) if isinstance(factor, BlackBoxFactor) else None
+    sampled = isinstance(oracle, ImportanceSampling) and not any(v.dimension for v in factor.integrated())
+    return max(rows, 2) if sampled else rows
 
 
 def _is_drawn(variable: Variable) -> bool:

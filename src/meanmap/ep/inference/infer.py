@@ -132,16 +132,16 @@ def infer(
     standard deviations but those of the precisions, which get the Gamma of their mean and mean logarithm.
 
     Up to six numbers without a plate, with normal, gamma or beta priors, are drawn from their joint posterior if two or
-    more of them are arguments of the same rows of functions, in at least two rows or in one whose messages would be
-    sampled: separate beliefs would be too narrow. Each component of a `MultivariateNormal` is a number. What `Dot` and
-    `Sum` give is a function of theirs, which counts as one, as they have a joint belief: so `Student` noise of unknown
-    scale about `Dot` is drawn, and with a known scale it has messages. Draws are moved from the priors to the
-    posterior; further draws near these get exact weights, until standard errors of means and standard deviations are
-    below a hundredth of a standard deviation. Beliefs have the mean and standard deviation of these draws, and there
-    are no messages. `mm.io.posterior_draws` gives joint draws; a note gives quantiles where they differ from those of a
-    belief. The report has the largest standard error and the correlations. Labels of rows, and factors of one number,
-    may be part of the model, and so may outputs of functions that other functions take or other factors observe, such
-    as `Gaussian` with an unknown precision or `Student`.
+    more of them are arguments of the same rows of functions, in at least two rows, or three in one: separate beliefs
+    would be too narrow. Each component of a `MultivariateNormal` is a number. What `Dot` and `Sum` give is a function
+    of theirs, which counts as one, as they have a joint belief: so `Student` noise of unknown scale about `Dot` is
+    drawn, and with a known scale it has messages. Draws are moved from the priors to the posterior; further draws near
+    these get exact weights, until standard errors of means and standard deviations are below a hundredth of a standard
+    deviation. Beliefs have the mean and standard deviation of these draws, and there are no messages.
+    `mm.io.posterior_draws` gives joint draws; a note gives quantiles where they differ from those of a belief. The
+    report has the largest standard error and the correlations. Labels of rows, and factors of one number, may be part
+    of the model, and so may outputs of functions that other functions take or other factors observe, such as `Gaussian`
+    with an unknown precision or `Student`.
     With more than 5000 rows, with a density of ∞, and if `messages`, `damping`, `power`, `improper`, `schedule`,
     `start_from` or `mesh` are given, messages are computed instead. So they are for functions that JAX does not trace
     and that take more than 15 milliseconds for all rows: a note then says that standard deviations may be too small.
