@@ -93,6 +93,37 @@ def test_false_alarms_over_a_thousand_batches():
     assert low < scatter < high
 
 
+def of_all_kinds(rng, n):
+    """Rows of usual, skewed and rare numbers, labels and gaps."""
+    load = rng.normal(size=n)
+    table = {
+        "load": load,
+        "heat": 0.6 * load + 0.8 * rng.normal(size=n),
+        "amount": np.exp(3 + 1.2 * rng.normal(size=n)),
+    }
+    table |= {"count": rng.poisson(3, n).astype(float), "ok": rng.random(n) < 0.1}
+    table["spent"] = np.where(rng.random(n) < 0.7, 0.0, rng.exponential(20.0, n))
+    site = rng.choice(list("abcde"), n, p=[0.5, 0.25, 0.15, 0.08, 0.02])
+    table["site"] = np.where(rng.random(n) < 0.02, None, site)
+    table["heat"][rng.random(n) < 0.1] = np.nan
+    return table
+
+
+@pytest.mark.slow
+def test_false_alarms_of_all_rules_together():
+    """60 streams of 40 batches with columns of all kinds, and all rules for alarms: at most 2 alarms in each on
+    average, at a run length of 20.
+    """
+    counts = []
+    for seed in range(60):
+        rng = np.random.default_rng([18_200_100, seed])
+        monitor = DriftMonitor.of(of_all_kinds(rng, 600), run_length=20, missing="drop", rng=seed)
+        for _ in range(40):
+            monitor = monitor.step(of_all_kinds(rng, 60))
+        counts.append(len(monitor.alarms))
+    assert np.mean(counts) < 2 + 3 * np.std(counts) / np.sqrt(len(counts)), counts
+
+
 @pytest.mark.slow
 def test_against_a_reference_that_stays_the_promise_breaks():
     """Why the pool is renewed: with one reference behind all tests a run's mean p-value scatters three times too
