@@ -40,7 +40,7 @@ class Doubting(HostOracle):
         raise NotImplementedError
 
     def notes(self, factor):
-        return ("12 audits, rms z 3: do not trust these errors",)
+        return ("12 audits: errors were 3 times the stated ones; do not trust the stated ones",)
 
     def doubts_itself(self, factor):
         return True
@@ -71,7 +71,7 @@ TABLE = {
         None,
     ),
     "doubt of a mode": (lambda: record(0.2, oracle=ep.Laplace(), effective=600.0), WRONG, "off by 0.2 standard"),
-    "audits that failed": (lambda: record(0.0, hosts={0: Doubting()}), WRONG, "do not trust these errors"),
+    "audits that failed": (lambda: record(0.0, hosts={0: Doubting()}), WRONG, "do not trust the stated ones"),
     "points that miss": (
         lambda: record(3.0, effective=2.0),
         "converged, but samples missed most of the mass",

@@ -174,7 +174,8 @@ def test_failed_audits_lower_the_threshold_and_are_told():
     diary.compare(np.full((12, 2), 3.0))
     assert diary.recent_audits() == 12
     assert diary.recent_score() == pytest.approx(3.0)
-    assert "rms z 3, 3: do not trust these errors" in diary.notes()[0]
+    assert "12 audits: errors were 3, 3 times the stated ones (root mean square, of each number" in diary.notes()[0]
+    assert diary.notes()[0].endswith("; do not trust the stated ones")
     diary.refreshed("audits failed")
     assert diary.recent_audits() == 0
 

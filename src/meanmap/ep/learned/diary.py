@@ -109,7 +109,8 @@ class Diary:
         if self.scores:
             z = ", ".join(f"{value:.2g}" for value in self.z)
             notes.append(
-                f"{len(self.scores)} audits, rms z {z}" + (": do not trust these errors" if self.doubtful else "")
+                f"{len(self.scores)} audits: errors were {z} times the stated ones (root mean square, of each number "
+                f"that is learned){'; do not trust the stated ones' if self.doubtful else ''}"
             )
         if not self.pays():
             spent = in_digits(self.seconds["predicting"] + self.seconds["learning"])
