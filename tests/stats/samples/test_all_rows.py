@@ -66,3 +66,15 @@ def test_the_level_of_columns_with_gaps(gaps):
     for count in (rejected, smallest):
         assert count <= binom.ppf(1 - FAILURE_RATE, 200, 0.05)
     assert smallest >= binom.ppf(FAILURE_RATE, 200, 0.05)
+
+
+def test_a_column_may_be_constant_in_complete_rows():
+    """The plan is known of customers only: in complete rows all have bought."""
+    rng = np.random.default_rng(31)
+    arm = np.arange(2000) % 2
+    bought = rng.random(2000) < np.where(arm, 0.6, 0.4)
+    plan = pd.Series(rng.choice(["basic", "plus"], 2000)).where(bought)
+    table = pd.DataFrame({"arm": arm.astype(str), "bought": bought, "plan": plan, "spent": rng.normal(size=2000)})
+    found = mm.two_sample_test(table, by="arm", missing="drop", rng=0).column_pvalues(rng=0)
+    assert set(found) == {"bought", "plan", "spent"}
+    assert found["bought"] < 0.01 < found["spent"]

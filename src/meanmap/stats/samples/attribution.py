@@ -76,8 +76,9 @@ def attributed(
     elif scores is not None:
         chosen, _ = some_rows(sizes, generator)
         tested = _tested_columns(scores, sizes, chosen, n_permutations, generator, whole)
-    rest = {name: 1.0 for name in places_of_columns(domain, points, columns, widths) if name not in tested.own}
-    return Attributed(tested.own | rest, tested.dependence | rest if tested.dependence else {})
+    # A column may vary in all rows and be constant in the complete ones, in which dependences are tested.
+    rest = dict.fromkeys(places_of_columns(domain, points, columns, widths), 1.0)
+    return Attributed(rest | tested.own, rest | tested.dependence if tested.dependence else {})
 
 
 def _tested_columns(
