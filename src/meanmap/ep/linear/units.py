@@ -55,7 +55,8 @@ class Units:
     def joined(cls, parts: Iterable["Units"]) -> "Units":
         """The units of all brackets of a grouping factor."""
         middles, spreads, *squares = zip(*((u.middle, u.spread, u.margins, u.centring) for u in parts), strict=True)
-        return cls(np.concatenate(middles), np.concatenate(spreads), *(block_diag(*each) for each in squares))
+        margins, centring = (np.asarray(block_diag(*each)) for each in squares)
+        return cls(np.concatenate(middles), np.concatenate(spreads), margins, centring)
 
     def flat(self, matrix: np.ndarray) -> int | None:
         """The first column that does not vary."""

@@ -82,7 +82,7 @@ class OfComparedSamples(OfSamples):
             self.came = self.parts
             self.parts, _ = admitted(self.parts, self.names, self.missing, self.kinds, least=0)
         self.compare()
-        more = {"differences": self.differences}
+        more: dict[str, Any] = {"differences": self.differences}
         if self.whole is not None:
             more["alone"] = self.whole.pvalues(self.n_draws, self.random.generator)
         return replace(found, more={**found.more, **more})
