@@ -2,6 +2,7 @@
 
 import networkx
 import numpy as np
+import pandas as pd
 import pytest
 
 import meanmap as mm
@@ -117,3 +118,53 @@ def test_doubts_elsewhere_do_not_matter():
     )
     assert effect(graph, "t", "y").adjusted == ()
     assert not effect(graph, "t", "z").path
+
+
+def selected(rng, n=1500):
+    """Rows that were selected by an effect of both the cause and the outcome."""
+    t = rng.normal(size=n)
+    y = 0.5 * t + rng.normal(size=n)
+    kept = t + y + 0.5 * rng.normal(size=n) > 1
+    return pd.DataFrame({"t": t, "y": y, "s": 1})[kept]
+
+
+@pytest.mark.parametrize("kind", ["number", "text", "category"])
+def test_rows_that_were_selected_by_an_effect_do_not_determine_it(kind):
+    table = selected(np.random.default_rng(0))
+    table["s"] = {"number": table.s, "text": "in", "category": pd.Categorical(["in"] * len(table))}[kind]
+    network = mm.BayesianNetwork([("t", "y"), ("t", "s"), ("y", "s")])
+    with pytest.raises(
+        InputError, match=r"data\['s'\] has the same value in all rows, which 't' affects: if they were"
+    ):
+        network.effect(table, "y", of="t", from_=0.0, to=1.0, rng=0)
+    with pytest.raises(InputError, match=r"and its causes are 't' and 'y': if they were selected by it"):
+        network.fit(table)
+
+
+def test_rows_selected_by_a_cause_do():
+    """A trial among women: the effect is that on women."""
+    rng = np.random.default_rng(1)
+    t = rng.normal(size=400)
+    table = pd.DataFrame({"sex": "f", "t": t, "y": 0.5 * t + rng.normal(size=400)})
+    network = mm.BayesianNetwork([("sex", "t"), ("sex", "y"), ("t", "y")])
+    with pytest.raises(InputError, match="carries no information: leave it out of the graph"):
+        network.effect(table, "y", of="t", from_=0.0, to=1.0, rng=0)
+    found = mm.BayesianNetwork([("t", "y")]).effect(table, "y", of="t", from_=0.0, to=1.0, rng=0)
+    assert found.interval()[0] < 0.5 < found.interval()[1]
+
+
+def test_values_of_a_number_need_as_many_rows_as_labels():
+    rng = np.random.default_rng(2)
+    z = rng.normal(size=600)
+    t = np.zeros(600, int)
+    t[np.argsort(z + 0.8 * rng.normal(size=600))[-8:]] = 1
+    table = {"z": z, "t": t, "y": z + rng.normal(size=600)}
+    network = mm.BayesianNetwork([("z", "t"), ("z", "y"), ("t", "y")])
+    with pytest.raises(InputError, match="'t' is near 1 in 8 rows; expected at least 20"):
+        network.effect(table, "y", of="t", from_=0, to=1, rng=0)
+    dose = np.exp(0.8 * rng.normal(size=600))
+    dose[:6] = 0.0
+    never = network.effect(table | {"t": dose}, "y", of="t", from_=0.0, to=2.0, rng=0)
+    assert any("'t' is 0.0 in 6 rows: so few do not show whether 'y' jumps there" in note for note in never.notes)
+    plain = network.effect(table | {"t": dose[6:].tolist() + [1.0] * 6}, "y", of="t", from_=0.5, to=2.0, rng=0)
+    assert not any("jumps there" in note for note in plain.notes)

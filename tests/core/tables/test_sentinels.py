@@ -259,3 +259,20 @@ def test_codes_of_one_digit_that_many_rows_have_are_reported_near_the_others_too
     clipped = np.maximum(numbers, -1)
     assert Sentinels.of(clipped) is None
     assert Sentinels.of(np.random.default_rng(1).integers(-1, 6, 500).astype(float)) is None
+
+
+def test_minus_one_beside_ages_is_a_code_and_beside_zeros_is_a_number():
+    ages = np.random.default_rng(0).normal(45, 12, 800).round().clip(18, 85)
+    assert Sentinels.of(np.r_[ages, [-1.0] * 40]).values == (-1.0,)
+    assert Sentinels.of(np.r_[ages, [-1.0] * 3]) is None
+    scores = np.random.default_rng(1).integers(0, 6, 800).astype(float)
+    assert Sentinels.of(np.r_[scores, [-1.0] * 40]) is None
+    assert Sentinels.of(np.r_[scores[scores > 0], [-1.0] * 40]).values == (-1.0,)
+
+
+def test_nines_beside_yes_and_no_are_codes():
+    for answers in ([0.0, 1.0], [1.0, 2.0]):
+        assert Sentinels.of(np.r_[answers * 40, [9.0] * 6]).values == (9.0,)
+        assert Sentinels.of(np.r_[answers * 40, [8.0, 9.0] * 6]).values == (8.0, 9.0)
+    assert Sentinels.of(np.r_[[1.0, 2.0, 3.0] * 40, [9.0] * 6]) is None
+    assert Sentinels.of(np.r_[[0.0, 1.0] * 40, [3.0] * 6]) is None

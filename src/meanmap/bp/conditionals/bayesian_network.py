@@ -13,7 +13,7 @@ from meanmap.bp.conditionals.columns import CodedTable
 from meanmap.bp.conditionals.determined import determined
 from meanmap.bp.conditionals.effect_of import effect_of
 from meanmap.bp.conditionals.fitted_bayesian import FittedBayesianNetwork
-from meanmap.bp.conditionals.identified import refuse_undecided
+from meanmap.bp.conditionals.identified import refuse_selected, refuse_undecided, same_value
 from meanmap.bp.conditionals.judged import ArrowScores, judged
 from meanmap.bp.conditionals.laws import law_given
 from meanmap.bp.conditionals.repeated import repeated
@@ -21,6 +21,7 @@ from meanmap.bp.conditionals.seen_together import SeenTogether
 from meanmap.bp.never_together import NeverTogether
 from meanmap.bp.pooling import SHIFTS
 from meanmap.core.errors import EmptyError, InputError, KindError, ParameterError
+from meanmap.core.language import with_and
 from meanmap.core.meant import no_column
 from meanmap.core.pieces.sources import lies_elsewhere
 from meanmap.core.progress import track
@@ -230,7 +231,8 @@ class BayesianNetwork(Paged):
         of : name
             The variable that is set.
         from_, to : values of it
-            Labels with at least 20 rows, or numbers within the range of the rows.
+            Labels with at least 20 rows, or numbers within the range of the rows; at least 20 rows are nearer to each
+            than the other one is.
         missing : {"pairwise", "raise", "drop", "category"}, or list of marks
             As for `fit`: rows with missing values in these variables are dropped, or missing labels form a label of
             their own. Codes, such as [-999], stand for missing values.
@@ -295,6 +297,7 @@ class BayesianNetwork(Paged):
         there = names if whole else [name for name in names if str(name) in columns]
         gaps = _with_gaps(columns, [name for name in there if name not in (of, on)], missing) if columns else ()
         adjusted = adjustment(self.directed, of, on, there, gaps)
+        refuse_selected(self.directed, of, on, columns)
         if str(on) in columns and on not in (kinds or {}):
             _refuse_numbers_as_text(columns[str(on)], on)
         wanted, units = (of, on, *(adjusted or ())), None
@@ -328,10 +331,9 @@ class BayesianNetwork(Paged):
         table, numbers, notes = CodedTable.of(data, names or self.graph.names, missing, kinds, most=most)
         constant = next((name for name, each in table.columns.items() if each.column.distinct == 1), None)
         if constant is not None:
-            raise InputError(
-                f"data[{constant!r}] has the same value in all rows and carries no information: leave it out of the "
-                "graph."
-            )
+            causes = parents_by_name(self.graph.names, self.directed.named("directed"))[constant]
+            why = f"and its causes are {with_and([*map(repr, causes)])}" if causes else ""
+            raise InputError(same_value(constant, why))
         of_gaps = (OF_GAPS,) if any(UNLIKE in note for note in notes) else ()
         return table, numbers, (*notes, *of_gaps)
 

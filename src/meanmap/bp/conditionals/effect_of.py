@@ -28,6 +28,8 @@ LEVELS = 200
 LEAST_ROWS, LEAST_AT = 50, 20
 # Fewer clusters say little about how they differ; with fewer than FEW_CLUSTERS a note says so.
 LEAST_CLUSTERS, FEW_CLUSTERS = 20, 50
+# A value of a number stands out if at least so many times as many rows have it as any other value.
+STANDS_OUT = 4
 # Otherwise, for the check of support, the arm of a number is this share of the rows, the nearest ones.
 NEAR = 0.1
 # Labels that were merged are noted, and refused if more than a share NOTED of the rows has them.
@@ -95,6 +97,8 @@ def effect_of(
     if not exact and columns[of].labels is not None:
         k = int(np.argmin(of_arm.sum(axis=0)))
         raise InputError(f"{of!r} is {ends[k]!r} in {of_arm[:, k].sum()} rows; expected at least {LEAST_AT}.")
+    if columns[of].labels is None:
+        notes += _of_few_rows(t[:, 0], [arm[0, 0] for arm in arms], on, of, ends)
     if adjusted is None:
         found = TwoArms.of_all(functions(y, at), units, random)
         unsupported, residuals = 0.0, np.zeros(n)
@@ -235,6 +239,25 @@ def _never(
         "there is taken from other rows. Leave these rows out for the effect on the others."
         for k, arm in lacking[:MOST_LACKING]
     )
+
+
+def _of_few_rows(
+    t: np.ndarray, arms: Sequence[float], on: Hashable, of: Hashable, ends: tuple[Any, Any]
+) -> tuple[str, ...]:
+    """Notes on values of a number that stand out and have few rows, as those of the few who never took a dose: an
+    effect may jump there. Refused if few rows are nearer to one of the values than the other is, as for 0 and 1.
+    """
+    told = []
+    for here, other, end in zip(arms, reversed(arms), ends, strict=True):
+        near, same = int((np.abs(t - here) < abs(other - here)).sum()), int((t == here).sum())
+        if near < LEAST_AT:
+            raise InputError(f"{of!r} is near {end!r} in {near} rows; expected at least {LEAST_AT}.")
+        if LEAST_AT > same >= STANDS_OUT * np.unique(t[t != here], return_counts=True)[1].max():
+            told.append(
+                f"{of!r} is {end!r} in {same} rows: so few do not show whether {on!r} jumps there, and intervals "
+                "assume that it does not."
+            )
+    return tuple(told)
 
 
 def _near(t: np.ndarray, arms: Sequence[np.ndarray]) -> np.ndarray:

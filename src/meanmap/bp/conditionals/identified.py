@@ -1,14 +1,16 @@
-"""Effects that a graph does not determine, as they depend on an undirected edge or a doubted arrow, are refused."""
+"""Effects that graph and rows do not determine are refused: an undirected edge, a doubted arrow, selected rows."""
 
-from collections.abc import Collection, Hashable
+from collections.abc import Collection, Hashable, Mapping
+from typing import Any
 
 import numpy as np
 
 from meanmap.core.errors import InputError
+from meanmap.core.tables.missing import present, take
 from meanmap.graphs.orientation import reaches
 from meanmap.graphs.partial import PDAG
 
-__all__ = ["refuse_undecided"]
+__all__ = ["refuse_selected", "refuse_undecided", "same_value"]
 
 
 def refuse_undecided(graph: PDAG, causes: Collection[Hashable], targets: Collection[Hashable]) -> None:
@@ -39,6 +41,31 @@ def refuse_undecided(graph: PDAG, causes: Collection[Hashable], targets: Collect
             if len(doubted):
                 a, b = min(doubted.tolist(), key=lambda pair: (len({start, end} - set(pair)), pair[0] != start))
                 raise InputError(f"{of} depends on {_unknown(graph, names[a], names[b])}")
+
+
+def refuse_selected(graph: PDAG, cause: Hashable, target: Hashable, columns: Mapping[str, Any]) -> None:
+    """Refuse an effect in a table where all rows have the same value of something that the cause affects: rows that
+    were selected by an effect of both would show another one, or one where there is none.
+    """
+    reach = reaches(graph.matrix)
+    for name in np.array(graph.names, object)[reach[list(graph.names).index(cause)]]:
+        if name not in (cause, target) and str(name) in columns and _is_constant(columns[str(name)]):
+            raise InputError(same_value(name, f"which {cause!r} affects"))
+
+
+def same_value(name: Hashable, why: str = "") -> str:
+    """The error for a column with a single value, and `why` a selection by it would matter."""
+    if not why:
+        return f"data[{name!r}] has the same value in all rows and carries no information: leave it out of the graph."
+    return (
+        f"data[{name!r}] has the same value in all rows, {why}: if they were selected by it, they do not show what "
+        "causes what. Pass the rows before the selection; if it never varies, leave it out of the graph."
+    )
+
+
+def _is_constant(column: Any) -> bool:
+    there = take(column, np.flatnonzero(present(column)))
+    return len(set(np.asarray(there, object).tolist())) == 1
 
 
 def _unknown(graph: PDAG, a: Hashable, b: Hashable) -> str:

@@ -143,7 +143,7 @@ def _assigned(columns: Sequence[Any]) -> Units | None:
 
 
 def _crossed(columns: Sequence[np.ndarray]) -> float:
-    """How many values are in several of the columns; infinite if some columns are text and others are not."""
+    """The number of values in several of the columns; infinite if some columns are text and others are not."""
     distinct = list(map(np.unique, columns))
     if len({holds_text(each) for each in distinct}) > 1:
         return np.inf

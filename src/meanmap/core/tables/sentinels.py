@@ -13,7 +13,7 @@ __all__ = ["Sentinels"]
 # How far from all other values, in ranges of these, one must lie to be reported. Of 8524 columns of numbers in 964
 # tables of packages that people learn from these bounds name nine: seven have nines for "missing" or "ever", and two
 # a million for "no limit".
-# Nines below zero where nothing else is; nines, and other codes below zero; codes beside few values, which may be a
+# Codes below zero where nothing else is; nines, and other codes below zero; codes beside few values, which may be a
 # scale; and any value that is repeated.
 BELOW, CODED, FEW, REPEATED = 0.2, 1.0, 5.0, 10.0
 # Codes of at least so many rows, and of so many times as many as any other value, need only be as far as codes below
@@ -21,6 +21,8 @@ BELOW, CODED, FEW, REPEATED = 0.2, 1.0, 5.0, 10.0
 SPIKE = 10, 3
 # Others that are needed to know what is usual, and distinct ones from which on they are more than a scale.
 LEAST_OTHERS, MANY = 10, 5
+# Codes for "missing" beside the numbers of no and yes.
+YES_OR_NO = 7.0, 8.0, 9.0
 # Days used as codes for "never", "not known" and zero.
 DAYS = ("0001-01-01", "1899-12-30", "1900-01-01", "1970-01-01", "2099-12-31", "2999-12-31", "9999-12-31")
 # Zeros may be missing values of a measurement: at most half of the rows, with none of many others near them, and these
@@ -70,6 +72,8 @@ class Sentinels:
         True
         >>> Sentinels.of(np.r_[np.arange(18.0, 78.0), [99.0] * 12]).values
         (99.0,)
+        >>> Sentinels.of(np.r_[[0.0, 1.0] * 40, [9.0] * 6]).values
+        (9.0,)
         """
         column = np.asarray(column)
         times = column.dtype.kind == "M"
@@ -82,7 +86,7 @@ class Sentinels:
             ends = float(rest.max()), float(rest.min())
             found = next((end for end in ends if digits(end)), None)
             if found is None:
-                found = next((end for end in ends if _is_far(rest, end)), None)
+                found = next((end for end in ends if _is_far(rest, end) or _beside_two(rest, end)), None)
                 if found is None:
                     break
                 far.add(found)
@@ -93,7 +97,9 @@ class Sentinels:
         low, high = float(rest.min()), float(rest.max())
         few = len(np.unique(rest)) < MANY
         often = {each: _is_spike(int((numbers == each).sum()), rest) for each in peeled}
-        reach = {each: 0.0 if each in far else _reach(each, low, few, digits(each), often[each]) for each in peeled}
+        below = {each: _is_below(each, low, digits(each), int((numbers == each).sum())) for each in peeled}
+        near = {each: bool(digits(each)) and (often[each] or below[each]) for each in peeled}
+        reach = {each: 0.0 if each in far else FEW if few else BELOW if near[each] else CODED for each in peeled}
         kept = sorted(each for each in peeled if _beyond(each, low, high) >= reach[each])
         if not kept:
             return None
@@ -190,6 +196,12 @@ def _is_far(rest: np.ndarray, end: float) -> bool:
     return low < high and _beyond(end, low, high) >= REPEATED and len(np.unique(others)) >= MANY
 
 
+def _beside_two(rest: np.ndarray, end: float) -> bool:
+    """Whether this is a 7, 8 or 9, and others but such codes are 0 and 1, or 1 and 2: the answers no and yes."""
+    others = np.unique(rest[~np.isin(rest, YES_OR_NO)])
+    return end in YES_OR_NO and others.tolist() in ([0.0, 1.0], [1.0, 2.0])
+
+
 def _beyond(value: float, low: float, high: float) -> float:
     """How far outside a value is, in ranges of the others."""
     return max(low - value, value - high) / (high - low)
@@ -201,8 +213,8 @@ def _is_spike(count: int, others: np.ndarray) -> bool:
     return count >= least and count >= times * int(np.unique(others, return_counts=True)[1].max())
 
 
-def _reach(code: float, low: float, few: bool, digits: int, often: bool) -> float:
-    """How far outside a code of this many digits must be."""
-    if few:
-        return FEW
-    return BELOW if digits and (often or (digits > 1 and code < 0 <= low)) else CODED
+def _is_below(code: float, low: float, digits: int, count: int) -> bool:
+    """Whether a negative code stands beside numbers that are not negative; one of a single digit, such as -1, in many
+    rows, and with zero between.
+    """
+    return code < 0 <= low and (digits > 1 or (count >= SPIKE[0] and low > 0))

@@ -91,7 +91,7 @@ class FewNumbers:
 
     @property
     def sizes(self) -> list[int]:
-        """How many numbers each variable is."""
+        """The number of components of each variable."""
         return [prior.dimension for prior in self.priors.values()]
 
     @property
