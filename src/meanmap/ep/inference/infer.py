@@ -142,8 +142,9 @@ def infer(
     report has the largest standard error and the correlations. Labels of rows, and factors of one number, may be part
     of the model, and so may outputs of functions that other functions take or other factors observe, such as `Gaussian`
     with an unknown precision or `Student`.
-    With more than 5000 rows, with a density of ∞, and if `messages`, `damping`, `power`, `improper`, `schedule`,
-    `start_from` or `mesh` are given, messages are computed instead. So they are for functions that JAX does not trace
+    With more than 20,000 rows of factors (10,000 where another factor observes the output of a function), with a
+    density of ∞, and if `messages`, `damping`, `power`, `improper`, `schedule`, `start_from` or `mesh` are given,
+    messages are computed instead. So they are for functions that JAX does not trace
     and that take more than 15 milliseconds for all rows: a note then says that standard deviations may be too small.
     From one millisecond on there are fewer draws, and standard errors are twice as large.
 
