@@ -1,5 +1,6 @@
 """A single BLAS thread for small products."""
 
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cache
@@ -85,10 +86,14 @@ class _Limit:
 _limit = _Limit()
 
 
-@cache
 def _controller() -> Any:
-    """Finding the libraries takes milliseconds, so it is done once, when both are loaded."""
-    import scipy.linalg  # noqa: F401  # has a BLAS of its own
+    """Of the libraries that are loaded: SciPy has a BLAS of its own, which a first test does not need."""
+    return _found("scipy.linalg" in sys.modules)
+
+
+@cache
+def _found(both: bool) -> Any:
+    """Finding the libraries takes milliseconds, so it is done once for NumPy alone, and once for `both`."""
     from threadpoolctl import ThreadpoolController
 
     return ThreadpoolController()
