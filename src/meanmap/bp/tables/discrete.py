@@ -1,6 +1,7 @@
 """Discrete variables with given potentials: the engine where the points of a node are its states."""
 
 from collections.abc import Hashable, Iterable, Mapping
+from dataclasses import replace
 from functools import cached_property
 from typing import Any
 
@@ -143,7 +144,7 @@ class DiscreteGraph(QueriedPage):
             i = self.graph.index(name)
             return (beliefs[i] if batched else beliefs[i, 0])[..., : int(self.states[i])]
 
-        return Beliefs(targets, answer, found.report if self.graph.is_forest else not_exact(found.report), log_evidence)
+        return Beliefs(targets, answer, found.report, log_evidence)
 
     def most_probable(
         self,
@@ -188,7 +189,7 @@ class DiscreteGraph(QueriedPage):
         return Beliefs(
             tuple(self.graph.names),
             answer,
-            found.report if self.graph.is_forest else not_exact(found.report),
+            found.report,
             log_evidence,
         )
 
@@ -210,7 +211,8 @@ class DiscreteGraph(QueriedPage):
         own = jnp.asarray(own)
         operators = EdgeMatrices(jnp.asarray(self._matrices, own.dtype), maximum)
         engine = self._engines[schedule]
-        return engine.run(operators, own, damping=damping, tolerance=tolerance, potentials=True)
+        found = engine.run(operators, own, damping=damping, tolerance=tolerance, potentials=True)
+        return found if self.graph.is_forest else replace(found, report=not_exact(found.report))
 
     @cached_property
     def _engines(self) -> dict[Any, Engine]:

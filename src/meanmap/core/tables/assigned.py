@@ -34,8 +34,8 @@ DENSE = 0.8
 BY_CHANCE = 1e-9
 # Of units that were assigned whole at most this share has rows in several samples, as where a user lost a cookie.
 MOST_CROSSED = 0.1
-# Most columns have more such values within these first rows.
-FIRST = 1000
+# Most columns have a larger share of such values within these first rows, and need not be read further.
+FIRST, MOST_CROSSED_AT_FIRST = 1000, 0.5
 
 
 class Kept(NamedTuple):
@@ -134,20 +134,28 @@ def _assigned(columns: Sequence[Any]) -> Units | None:
     known = [each for each in first if each is not None and len(each)]
     if len(known) < len(first) or not all(map(_may_name, known)):
         return None
-    if _crossed(known) > MOST_CROSSED * sum(map(len, known)):
+    counts = _counts(known)
+    if counts is None or _crossed(counts) > MOST_CROSSED_AT_FIRST * counts.shape[1]:
         return None
     values = [values_there(column) for column in columns]
-    if names_units(values):
-        return Units(True, int(_crossed([each for each in values if each is not None])))
+    crossed = _crossed_units(values)
+    if crossed is not None:
+        return Units(True, crossed)
     return Units(False) if in_ranges(values) else None
 
 
-def _crossed(columns: Sequence[np.ndarray]) -> float:
-    """The number of values in several of the columns; infinite if some columns are text and others are not."""
-    distinct = list(map(np.unique, columns))
-    if len({holds_text(each) for each in distinct}) > 1:
-        return np.inf
-    return int((np.unique(np.concatenate(distinct), return_counts=True)[1] > 1).sum())
+def _counts(columns: Sequence[np.ndarray]) -> np.ndarray | None:
+    """The rows of each column with each value, the values in order; None if some are text and others are not."""
+    if len(set(map(holds_text, columns))) > 1:
+        return None
+    values, places = np.unique(np.concatenate(columns), return_inverse=True)
+    parts = np.split(places, np.cumsum(list(map(len, columns)))[:-1])
+    return np.stack([np.bincount(part, minlength=len(values)) for part in parts])
+
+
+def _crossed(counts: np.ndarray) -> int:
+    """The number of values that several columns have."""
+    return int((np.sum(counts > 0, axis=0) > 1).sum())
 
 
 def names_units(columns: Sequence[np.ndarray | None]) -> bool:
@@ -167,27 +175,32 @@ def names_units(columns: Sequence[np.ndarray | None]) -> bool:
     >>> names_units([users[users % 2 == 0], users[users % 2 == 1]]), names_units([users[:100], users[100:]])
     (True, False)
     """
+    return _crossed_units(columns) is not None
+
+
+def _crossed_units(columns: Sequence[np.ndarray | None]) -> int | None:
+    """The number of units in several samples, of those that a column names; None if it names none."""
     known = [column for column in columns if column is not None and column.ndim == 1 and len(column)]
-    if len(known) < max(len(columns), 2) or not all(map(_may_name, known)) or not np.isfinite(_crossed(known)):
-        return False
-    values, places = np.unique(np.concatenate(known), return_inverse=True)
-    cuts = np.cumsum(list(map(len, known)))[:-1]
-    counts = np.stack([np.bincount(part, minlength=len(values)) for part in np.split(places, cuts)])
-    crossed = int((np.sum(counts > 0, axis=0) > 1).sum())
-    if len(values) < LEAST_UNITS or crossed > MOST_CROSSED * len(values):
-        return False
-    rows = np.array(list(map(len, known)), float)
+    if len(known) < max(len(columns), 2) or not all(map(_may_name, known)):
+        return None
+    counts = _counts(known)
+    if counts is None:
+        return None
+    number, crossed = counts.shape[1], _crossed(counts)
+    if number < LEAST_UNITS or crossed > MOST_CROSSED * number:
+        return None
+    rows = counts.sum(axis=1).astype(float)
     shares = rows / rows.sum()
     pure = np.sum(shares[:, None] ** counts.sum(axis=0), axis=0)
     powers = np.geomspace(1e-4, 1, 41) if crossed else np.zeros(1)
     bounds = np.log(pure + np.outer(powers, 1 - pure)).sum(axis=1) - (crossed * np.log(powers) if crossed else 0)
     sizes = gammaln(rows.sum() + 1) - gammaln(rows + 1).sum() + (rows * np.log(shares)).sum()
     if bounds.min() - sizes > np.log(BY_CHANCE):
-        return False
+        return None
     owner = counts.argmax(axis=0)
     units = np.bincount(owner, minlength=len(known))
-    expected = (len(values) ** 2 - (units**2).sum()) / len(values)
-    return bool((np.diff(owner) != 0).sum() > expected / 2)
+    expected = (number**2 - (units**2).sum()) / number
+    return crossed if (np.diff(owner) != 0).sum() > expected / 2 else None
 
 
 def in_ranges(columns: Sequence[np.ndarray | None]) -> bool:
@@ -203,10 +216,10 @@ def in_ranges(columns: Sequence[np.ndarray | None]) -> bool:
     known = [column for column in columns if column is not None and column.ndim == 1 and len(column)]
     if len(known) < max(len(columns), 2) or any(map(holds_text, known)) or not all(map(_may_name, known)):
         return False
-    values, counts = np.unique(np.concatenate(known), return_counts=True)
+    counts: Any = _counts(known)  # none of them is text
     whole = sum(float(column.max()) - float(column.min()) + 1 for column in known)
-    dense = len(values) >= max(LEAST_UNITS, DENSE * whole)
-    return bool(dense and np.mean(counts > 1) > 0.5 and not _crossed(known))
+    dense = counts.shape[1] >= max(LEAST_UNITS, DENSE * whole)
+    return bool(dense and np.mean(counts.sum(axis=0) > 1) > 0.5 and not _crossed(counts))
 
 
 def _may_name(column: np.ndarray) -> bool:

@@ -96,15 +96,19 @@ class Sentinels:
             return None
         low, high = float(rest.min()), float(rest.max())
         few = len(np.unique(rest)) < MANY
-        often = {each: _is_spike(int((numbers == each).sum()), rest) for each in peeled}
-        below = {each: _is_below(each, low, digits(each), int((numbers == each).sum())) for each in peeled}
-        near = {each: bool(digits(each)) and (often[each] or below[each]) for each in peeled}
-        reach = {each: 0.0 if each in far else FEW if few else BELOW if near[each] else CODED for each in peeled}
-        kept = sorted(each for each in peeled if _beyond(each, low, high) >= reach[each])
+        counts = {each: int((numbers == each).sum()) for each in peeled}
+
+        def reach(code: float) -> float:
+            """How far outside a code must be."""
+            if code in far or few:
+                return 0.0 if code in far else FEW
+            near = digits(code) and (_is_spike(counts[code], rest) or _is_below(code, low, digits(code), counts[code]))
+            return BELOW if near else CODED
+
+        kept = sorted(each for each in peeled if _beyond(each, low, high) >= reach(each))
         if not kept:
             return None
-        counts = tuple(int((numbers == each).sum()) for each in kept)
-        return cls(tuple(kept), counts, len(numbers), low, high, times)
+        return cls(tuple(kept), tuple(counts[each] for each in kept), len(numbers), low, high, times)
 
     @classmethod
     def in_column(cls, column: Array) -> "Sentinels | None":
