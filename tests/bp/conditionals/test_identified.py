@@ -168,3 +168,13 @@ def test_values_of_a_number_need_as_many_rows_as_labels():
     assert any("'t' is 0.0 in 6 rows: so few do not show whether 'y' jumps there" in note for note in never.notes)
     plain = network.effect(table | {"t": dose[6:].tolist() + [1.0] * 6}, "y", of="t", from_=0.5, to=2.0, rng=0)
     assert not any("jumps there" in note for note in plain.notes)
+
+
+def test_values_may_be_close_to_each_other():
+    """Few rows are between 0 and .02, but many are near."""
+    rng = np.random.default_rng(3)
+    t = rng.normal(size=300)
+    network = mm.BayesianNetwork([("t", "y")])
+    table = {"t": t, "y": 0.5 * t + 0.1 * rng.normal(size=300)}
+    found = network.effect(table, "y", of="t", from_=0.0, to=0.02, rng=0)
+    assert found.interval()[0] < 0.01 < found.interval()[1]

@@ -245,11 +245,13 @@ def _of_few_rows(
     t: np.ndarray, arms: Sequence[float], on: Hashable, of: Hashable, ends: tuple[Any, Any]
 ) -> tuple[str, ...]:
     """Notes on values of a number that stand out and have few rows, as those of the few who never took a dose: an
-    effect may jump there. Refused if few rows are nearer to one of the values than the other is, as for 0 and 1.
+    effect may jump there. Refused if few rows are near one of the values, as for 0 and 1: nearer than the other value
+    is, or than the interquartile range if that is wider.
     """
-    told = []
+    told, spread = [], float(np.diff(np.quantile(t, [0.25, 0.75]))[0])
     for here, other, end in zip(arms, reversed(arms), ends, strict=True):
-        near, same = int((np.abs(t - here) < abs(other - here)).sum()), int((t == here).sum())
+        near = int((np.abs(t - here) < max(abs(other - here), spread)).sum())
+        same = int((t == here).sum())
         if near < LEAST_AT:
             raise InputError(f"{of!r} is near {end!r} in {near} rows; expected at least {LEAST_AT}.")
         if LEAST_AT > same >= STANDS_OUT * np.unique(t[t != here], return_counts=True)[1].max():
