@@ -44,6 +44,21 @@ def test_a_message_is_a_ridge_regression_of_the_product_on_the_receiver(pair):
     np.testing.assert_allclose(product @ edge.into @ edge.out, expected, rtol=1e-5)
 
 
+def test_far_messages_are_regressed_again_with_the_chosen_ridge_and_not_with_a_given_one(pair):
+    s, t = pair
+    first, second, rows = books(s, t)
+    near, far = (learn_message(second, first, rows[:, ::-1], None, far) for far in (False, True))
+    product = np.exp(-((t - 0.5) ** 2))
+    phi = near.receiver.values
+    smooth = phi @ np.linalg.solve(phi.T @ phi + 80 * near.ridge * np.eye(phi.shape[1]), phi.T)
+    found, left = 0.0, product
+    for _ in range(3):
+        found, left = found + smooth @ left, left - smooth @ left
+    np.testing.assert_allclose(product @ far.into @ far.out, found, rtol=1e-5)
+    given = [learn_message(second, first, rows[:, ::-1], 0.01, far) for far in (False, True)]
+    np.testing.assert_array_equal(given[0].into, given[1].into)
+
+
 def test_an_observation_sends_the_likelihood_operators_function(pair):
     s, t = pair
     first, second, rows = books(s, t)

@@ -29,6 +29,7 @@ from meanmap.bp.edges.coordinates import (
 from meanmap.bp.edges.floors import FLOOR, raised
 from meanmap.bp.edges.observations import Likelihood, columns, sample_of
 from meanmap.bp.edges.samples import NodeSample
+from meanmap.bp.edges.updates import regressed
 from meanmap.core.arrays import check_paired
 from meanmap.core.door import Door
 from meanmap.core.points import rows, spread_rows
@@ -106,11 +107,12 @@ class LikelihoodEdge:
 
 
 def learn_message(
-    sender: CoordinatesByScale, receiver: CoordinatesByScale, pairs: np.ndarray, ridge: float | None
+    sender: CoordinatesByScale, receiver: CoordinatesByScale, pairs: np.ndarray, ridge: float | None, far: bool = False
 ) -> MessageEdge:
     """U_{t|s} from pairs (m, 2) of rows (t, s), its lengthscale of s and ridge by leave-one-out errors.
 
-    The error is that of predicting the coordinates of x_t, so of any function of x_t with norm one.
+    The error is that of predicting the coordinates of x_t, so of any function of x_t with norm one. Where messages go
+    `far`, what a chosen ridge shrinks is restored.
     """
     chosen = pairs[spread_rows(len(pairs), CHOICE_ROWS)]
     targets = sender.some(TARGET_LENGTHSCALE, chosen[:, 0], MOST_FEATURES)
@@ -124,7 +126,8 @@ def learn_message(
     coordinates = receiver.at(multiple)
     phi = coordinates.values[pairs[:, 1]]
     lam = lam if ridge is not None else lam * rescaled_ridge(phi, len(chosen))
-    weights = Ridge.factor_features(phi, ridge=lam).solve(phi.T).T / len(pairs)
+    solve = Ridge.factor_features(phi, ridge=lam).solve
+    weights = regressed(solve, phi.T, lam, far and ridge is None).T / len(pairs)
     into = np.zeros((sender.sample.count, phi.shape[1]))
     np.add.at(into, pairs[:, 0], weights)
     return MessageEdge(into, coordinates, lam)

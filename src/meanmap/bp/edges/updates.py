@@ -30,7 +30,7 @@ from meanmap.kernels.gram import gram_matrix
 from meanmap.linalg.moments import Moments
 from meanmap.linalg.ridge import Ridge
 
-__all__ = ["Constant", "Full", "Linear", "Update", "Variable"]
+__all__ = ["Constant", "Full", "Linear", "Update", "Variable", "regressed"]
 
 # The truncation error of a kernel where no approximation was requested.
 EXACT = 1e-10
@@ -211,7 +211,7 @@ class Linear(_LowRank):
         cover = _cover(phi.T @ phi / number, phi.mean(axis=0), number, keeps)
         means = keeps * phi.mean(axis=0)
         factor = Ridge.factor_features(phi - means, ridge=ridge)
-        weights = _regressed(factor.solve, (phi - means).T / number, ridge, keeps).T
+        weights = regressed(factor.solve, (phi - means).T / number, ridge, keeps).T
         return _at_points(sender, pairs, keeps / number - weights @ means, weights), cover
 
     def operators(self, into: list[np.ndarray], out: list[np.ndarray], length: int) -> EdgeOperators:
@@ -278,11 +278,11 @@ class Constant(_LowRank):
             means, values = np.zeros(rank), np.zeros(sender.size)
         factor = scipy.linalg.cho_factor(covariance - np.outer(means, means) + ridge * np.eye(rank))
         solve = partial(scipy.linalg.cho_solve, factor)
-        weights = _regressed(solve, cross - np.outer(means, values), ridge, keeps)
+        weights = regressed(solve, cross - np.outer(means, values), ridge, keeps)
         return np.concatenate([(values - means @ weights)[:, None], weights.T], axis=1), cover
 
 
-def _regressed(solve: Callable, right: np.ndarray, ridge: float, keeps: bool) -> np.ndarray:
+def regressed(solve: Callable, right: np.ndarray, ridge: float, keeps: bool) -> np.ndarray:
     """(C + λ I)⁻¹ `right`; where messages go many steps, what is left of it is regressed again."""
     weights = solve(right)
     for _ in range(ROUNDS - 1 if keeps else 0):
