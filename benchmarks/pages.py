@@ -35,6 +35,7 @@ BY_NIGHT = (
     "hybrid",
     "networks",
     "learned_networks",
+    "chains",
     "representations",
     "large",
     "sparse",
