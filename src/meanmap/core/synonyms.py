@@ -58,6 +58,19 @@ HALF = 0.5
 _SAMPLES = "two_sample_test, k_sample_test, two_sample_effect, k_sample_effect, closeness_test"
 _EXCHANGED = f"{_SAMPLES}, independence_test, joint_independence_test, conditional_independence_test"
 DESIGNS = {"weights": _SAMPLES, "clusters": _EXCHANGED, "within": f"{_EXCHANGED}, DriftMonitor.of"}
+# What functions have no argument for, and what to type.
+_OBSERVED = "its last argument is a Variable: observe that by another factor, such as ep.Gaussian(out, observed=y)"
+_OUTPUT = "type the output as the last argument: ep.BlackBox(function, x, out)"
+_DATA = "type the data as another argument of the function: ep.Density(log_factor, x, y)"
+_DRAWS = "draws are made of what it returns: type mm.io.posterior_draws(post, 1000)"
+_SAMPLER = ("samples", "draws", "n_samples", "num_samples", "chains", "tune", "warmup")
+ELSEWHERE = {
+    ("BlackBox", "observed"): _OBSERVED,
+    **dict.fromkeys((("BlackBox", word) for word in ("out", "output")), _OUTPUT),
+    **dict.fromkeys((("Density", word) for word in ("observed", "data")), _DATA),
+    **dict.fromkeys((("infer", word) for word in _SAMPLER), _DRAWS),
+    **dict.fromkeys((("infer", word) for word in ("iterations", "n_iter", "max_iter")), "type sweeps=1000"),
+}
 
 
 def own_words(function: Callable[P, R]) -> Callable[P, R]:
@@ -109,6 +122,8 @@ def own_words(function: Callable[P, R]) -> Callable[P, R]:
                 )
             if word in DESIGNS:
                 raise TypeError(f"{called}() takes no {word}=; these do: {DESIGNS[word]}.")
+            if not open_ended and (called, word) in ELSEWHERE:
+                raise TypeError(f"{called}() takes no {word}=; {ELSEWHERE[called, word]}.")
             if not open_ended and (meant := did_you_mean(word, known)):
                 raise TypeError(f"{called}() takes no {word}={meant}.")
         for switch in switches:

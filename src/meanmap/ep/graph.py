@@ -48,7 +48,9 @@ class FactorGraph:
         variables: dict[str, Variable] = {}
         for at, factor in enumerate(factors):
             if not isinstance(factor, Factor):
-                raise KindError(f"factor {at} is {a_type(factor)}; expected a factor, such as ep.Dot(X, w, z).")
+                listed = isinstance(factor, list | tuple)
+                instead = "ep.FactorGraph(*factors)" if listed else "a factor, such as ep.Dot(X, w, z)"
+                raise KindError(f"factor {at} is {a_type(factor)}; {'type' if listed else 'expected'} {instead}.")
             for argument in factor.arguments:
                 if argument.known:
                     continue

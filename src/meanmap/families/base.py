@@ -2,7 +2,7 @@
 
 from abc import abstractmethod
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import equinox as eqx
 import jax
@@ -24,6 +24,17 @@ from meanmap.plots.facts import Page
 from meanmap.plots.paged import Paged
 
 __all__ = ["Distribution", "build", "require_proper"]
+
+# What to type in place of methods that other libraries have.
+_MEANT = {
+    **dict.fromkeys(("std", "stddev"), "sd()"),
+    "variance": "var()",
+    "covariance": "cov()",
+    "median": "quantile(0.5)",
+    "ppf": "quantile(q)",
+    **dict.fromkeys(("pdf", "logpdf", "log_prob", "density"), "log_density(x)"),
+    **dict.fromkeys(("rvs", "samples", "draws"), "sample(1000, rng=0)"),
+}
 
 
 class Distribution(Paged, Intervals, eqx.Module):
@@ -307,6 +318,12 @@ class Distribution(Paged, Intervals, eqx.Module):
             return f"{name}(improper, natural={', '.join(_short(leaf) for leaf in leaves)})"
         host = jax.tree.map(np.asarray, self)
         return f"{name}({', '.join(f'{label}={_short(_read(host, at))}' for label, at in self._shown.items())})"
+
+    if not TYPE_CHECKING:  # so that type checkers refuse other names
+
+        def __getattr__(self, name: str) -> Any:
+            instead = f"; type .{_MEANT[name]}" if name in _MEANT else ""
+            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}{instead}")
 
 
 def build(kind: type, **leaves: object) -> Any:

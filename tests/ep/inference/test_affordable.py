@@ -12,8 +12,9 @@ from meanmap import ep
 from meanmap.core.rng import Rng
 from meanmap.ep.calling import evaluated
 from meanmap.ep.inference import affordable
+from meanmap.ep.inference.beside import by_draws
 from meanmap.ep.inference.drawn import drawn_posterior
-from meanmap.ep.inference.tempered import FEW, MANY, by_draws
+from meanmap.ep.inference.tempered import FEW, MANY
 from tests.ep.inference.few import added, on_a_grid
 
 X = np.linspace(0.2, 4, 12)

@@ -1,6 +1,7 @@
 """Vectors, linear maps and chains of functions among few unknown numbers: answered by draws, beside grids."""
 
 import math
+import re
 
 import jax.numpy as jnp
 import numpy as np
@@ -213,9 +214,51 @@ def linear_with_labels():
 @pytest.mark.parametrize("messages", [None, ep.Quadrature()])
 def test_a_linear_map_alone_is_left_to_messages(noise, messages, monkeypatch):
     """Numbers that it joins have a joint belief; weighted draws check it."""
-    for place in ("drawn", "tempered"):
+    for place in ("drawn", "beside"):
         monkeypatch.setattr(f"meanmap.ep.inference.{place}.drawn", lambda *_: pytest.fail("draws were made"))
     factor = noise()
     post = ep.infer(ep.FactorGraph(ep.Dot(np.c_[np.ones(6), LINE], vector(), factor.arguments[0]), factor), messages)
     assert "beliefs: by" not in post.report.choices
     assert post.messages
+
+
+def chains(log_density, start, steps, generator):
+    """Draws by differential evolution of many chains (ter Braak 2006), after a third of the steps."""
+    x, kept = start, []
+    count, size = x.shape
+    height = log_density(x)
+    for step in range(steps):
+        one, other = (x[generator.permutation(count)] for _ in range(2))
+        jump = 2.38 / np.sqrt(2 * size) if step % 10 else 1.0
+        there = x + jump * (one - other) + 1e-4 * generator.normal(size=x.shape)
+        new = log_density(there)
+        taken = np.log(generator.random(count)) < new - height
+        x, height = np.where(taken[:, None], there, x), np.where(taken, new, height)
+        if step > steps / 3:
+            kept.append(x)
+    return np.concatenate(kept)
+
+
+@pytest.mark.slow
+def test_more_numbers_than_are_drawn_are_checked_by_draws():
+    """Messages said "converged" of standard deviations that were off by a fifth."""
+    generator = np.random.default_rng(2)
+    design = np.c_[np.ones(10), generator.normal(size=(10, 5))]
+    y = design @ generator.normal(size=6) + 0.4 * generator.standard_t(2, size=10)
+    w, s, z = vector(size=6, variance=9.0), ep.Variable("s", ep.Gamma(2.0, 2.0)), ep.Variable("z", ep.Normal, plate=10)
+    post = ep.infer(ep.FactorGraph(ep.Dot(design, w, z), ep.Student(z, observed=y, scale=s, degrees=3.0)), rng=0)
+
+    def log_density(x):  # of the logarithm of the scale
+        scale = np.exp(x[:, 6:])
+        rows = stats.t.logpdf(y, 3, x[:, :6] @ design.T, scale).sum(1)
+        return rows + normal(x[:, :6], 3).sum(1) + 2 * x[:, 6] - 2 * scale[:, 0]
+
+    start = np.asarray(post["w"].sample(400, 0)), np.log(np.asarray(post["s"].sample(400, 1)))
+    draws = chains(log_density, np.column_stack(start), 6000, generator)
+    exact = np.r_[draws[:, :6].std(0), np.exp(draws[:, 6]).std()]
+    times = exact / np.r_[post["w"].sd(), post["s"].sd()]
+    assert post.report.status == "converged, but standard deviations may be wrong"
+    (note,) = (note for note in post.report.notes if "weighted draws" in note)
+    told, name = re.search(r"standard deviations (\S+) times as large for '(\S+)'", note).groups()
+    assert not 1 / 1.1 < float(told) < 1.1
+    assert float(told) == pytest.approx(times[6 if name == "s" else int(name[2])], abs=0.08)

@@ -6,7 +6,7 @@ import pytest
 from scipy import special, stats
 
 from meanmap import ep
-from meanmap.ep.inference.tempered import by_draws
+from meanmap.ep.inference.beside import by_draws
 from tests.ep.inference.few import added, on_a_grid
 from tests.ep.inference.test_drawn import check
 

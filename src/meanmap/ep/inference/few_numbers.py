@@ -109,10 +109,15 @@ class FewNumbers:
 
     @classmethod
     def of(
-        cls, variables: dict[str, Variable], factors: tuple[Factor, ...], meetings: int = 0, hosts: bool = False
+        cls,
+        variables: dict[str, Variable],
+        factors: tuple[Factor, ...],
+        meetings: int = 0,
+        hosts: bool = False,
+        most: int = _NUMBERS,
     ) -> "FewNumbers | None":
-        """None if some factor is not a function of few unknown numbers, or one on the host where these are not allowed,
-        too many rows meet, or two or more of the numbers meet in fewer rows than this.
+        """None if some factor is not a function of at most this many unknown numbers, or one on the host where these
+        are not allowed, too many rows meet, or two or more of the numbers meet in fewer rows than this.
 
         Numbers that linear maps join have a joint belief, and count as one; so they do not meet in these alone.
         """
@@ -121,7 +126,7 @@ class FewNumbers:
         inner = outputs | {name for name, variable in variables.items() if variable.family is Bernoulli}
         drawn = [name for name in variables if name not in inner]
         numbers = [variables[name].dimension or 1 for name in drawn]
-        if not 0 < sum(numbers) <= _NUMBERS or not all(_is_drawn(variables[name]) for name in drawn):
+        if not 0 < sum(numbers) <= most or not all(_is_drawn(variables[name]) for name in drawn):
             return None
         linear = {factor.name for factor in factors if is_linear(factor)}
         factors = tuple(map(as_function, factors))

@@ -33,7 +33,7 @@ from meanmap.ep.inference.joined import Joined
 from meanmap.ep.inference.modes import from_mode
 from meanmap.ep.inference.order import along, chosen_schedule
 from meanmap.ep.inference.posterior import Posterior, resumed
-from meanmap.ep.inference.priorless import nearly_singular, taken_as_flat
+from meanmap.ep.inference.priorless import nearly_singular, refuse_without_prior, taken_as_flat
 from meanmap.ep.inference.record import Record
 from meanmap.ep.inference.run import Run
 from meanmap.ep.inference.separate import joins_of
@@ -194,6 +194,7 @@ def infer(
     enough = float(parameter(tolerance, "tolerance", axes=0)) * step
     check_policy(improper)
     source = Rng.of(rng if start_from is None or rng is not None else start_from.seed)
+    refuse_without_prior(model.factors)
     flat = taken_as_flat(model.factors)
     exact = solved(model) if mesh is None else None
     if exact is None and mesh is None and alpha == 1:

@@ -15,12 +15,12 @@ from meanmap.core.values import frame_of
 from meanmap.ep.factor import Factor, with_variables
 from meanmap.ep.factors.blackbox import BlackBoxFactor
 from meanmap.ep.graph import FactorGraph
+from meanmap.ep.inference.beside import by_draws
 from meanmap.ep.inference.gradient import evidence_gradient
 from meanmap.ep.inference.joined import Joined
 from meanmap.ep.inference.pages import posterior_page
 from meanmap.ep.inference.record import Record
 from meanmap.ep.inference.separate import Joins, joins_of, lost_ties, not_revised
-from meanmap.ep.inference.tempered import by_draws
 from meanmap.ep.inference.ties import TOO_WIDE
 from meanmap.ep.inference.together import together
 from meanmap.ep.inference.weighted import weighted_notes
@@ -297,7 +297,9 @@ class Posterior(Paged, Mapping[str, Family]):
     if not TYPE_CHECKING:  # so that type checkers refuse other names
 
         def __getattr__(self, name: str) -> Any:
-            raise AttributeError(f"'Posterior' object has no attribute {name!r}{of_posterior(name)}")
+            known = name in self.__dict__.get("_beliefs", {})
+            instead = f"; type post[{name!r}]" if known else of_posterior(name)
+            raise AttributeError(f"'Posterior' object has no attribute {name!r}{instead}")
 
     def __getitem__(self, name: str) -> Family:
         if name not in self._beliefs:

@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+from meanmap.core.errors import InputError
 from meanmap.ep.factor import Factor
 from meanmap.ep.factors.blackbox import BlackBoxFactor
 from meanmap.ep.factors.gaussian import Dot, Sum
@@ -14,7 +15,7 @@ from meanmap.ep.variables import Variable
 from meanmap.families import Family, MultivariateNormal, Normal
 from meanmap.families.multivariate_normal import unitless
 
-__all__ = ["nearly_singular", "taken_as_flat", "without_prior"]
+__all__ = ["nearly_singular", "refuse_without_prior", "taken_as_flat", "without_prior"]
 
 # By family, a prior to type; {} is the length of a vector.
 _PRIORS = {
@@ -46,15 +47,39 @@ def without_prior(factors: Sequence[Factor], found: Mapping[str, Family]) -> str
     named = [name for name in lacking if name not in computed]
     if not named:
         return ""
-    first, several = variables[named[0]], len(named) > 1
-    length = "" if first.dimension is None else first.dimension
-    prior = _PRIORS.get(first.family.__name__, f"ep.{first.family.__name__}(...)").format(length)
-    plate = "" if first.plate is None else f", plate={first.plate}"
-    them, have = ("them", "have") if several else ("it", "has")
+    them, have = ("them", "have") if len(named) > 1 else ("it", "has")
     return (
         f"{', '.join(map(repr, named))} {have} no prior, and the belief about {them} is improper, "
-        f"so there is no log evidence: give {them} a prior, such as ep.Variable({first.name!r}, {prior}{plate})"
+        f"so there is no log evidence: {_with_prior(variables[named[0]], them)}"
     )
+
+
+def refuse_without_prior(factors: Sequence[Factor]) -> None:
+    """Raise for variables without a prior about which there are functions alone that take them: these need a law of
+    what they take, and so no message would ever be sent.
+    """
+    variables, other = {}, set()
+    for factor in factors:
+        for position, argument in enumerate(factor.arguments):
+            if not argument.known:
+                variables[argument.name] = argument.variable
+                if not isinstance(factor, BlackBoxFactor) or not factor.needs_proper(position):
+                    other.add(argument.name)
+    named = [name for name, variable in variables.items() if variable.prior is None and name not in other]
+    if named:
+        them, have, are = ("them", "have", "they are") if len(named) > 1 else ("it", "has", "it is")
+        raise InputError(
+            f"{', '.join(map(repr, named))} {have} no prior, and {are} in functions only, which need one: "
+            f"{_with_prior(variables[named[0]], them)}."
+        )
+
+
+def _with_prior(variable: Variable, them: str) -> str:
+    """What to type to give a variable a prior."""
+    length = "" if variable.dimension is None else variable.dimension
+    prior = _PRIORS.get(variable.family.__name__, f"ep.{variable.family.__name__}(...)").format(length)
+    plate = "" if variable.plate is None else f", plate={variable.plate}"
+    return f"give {them} a prior, such as ep.Variable({variable.name!r}, {prior}{plate})"
 
 
 def taken_as_flat(factors: Sequence[Factor]) -> str:

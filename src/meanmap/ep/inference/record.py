@@ -331,7 +331,10 @@ def _off(doubt: float) -> str:
     """A doubt in words."""
     if doubt >= 1:
         return "a standard deviation or more: give the oracle more points, or use another one"
-    return f"{doubt:.2g} standard deviations, by the oracle's own estimate"
+    return (
+        f"{doubt:.2g} standard deviations by errors of its integrals, as the oracle estimates them; that messages "
+        "approximate the model is not part of this"
+    )
 
 
 def _where(flags: np.ndarray) -> str:

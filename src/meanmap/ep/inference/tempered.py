@@ -9,16 +9,13 @@ import numpy as np
 from scipy.special import gammaln
 
 from meanmap.core.errors import InputError
-from meanmap.core.language import in_percent, with_and
-from meanmap.ep.factor import Factor
+from meanmap.core.language import with_and
 from meanmap.ep.factors.blackbox import BlackBoxFactor
-from meanmap.ep.inference.block import Beliefs
 from meanmap.ep.inference.few_numbers import FewNumbers
 from meanmap.ep.linear.weights import pareto_shape
-from meanmap.ep.variables import Variable
 from meanmap.families import Beta, Normal
 
-__all__ = ["FEW", "MANY", "Drawn", "Effort", "by_draws", "drawn", "refuse_nan"]
+__all__ = ["FEW", "MANY", "Drawn", "Effort", "Mixture", "drawn", "refuse_nan", "weighed"]
 
 
 class Effort(NamedTuple):
@@ -61,9 +58,6 @@ _REFITS, _SHARE, _TAIL, _HEAVIEST = 4, 0.1, 0.3, 64
 _EXCESS, _MISSED = 3.0, 1e-3
 # Draws that are kept, all with the same weight.
 _KEPT = 8192
-# Mass so many standard deviations from the mean of a belief is elsewhere. A larger share than this is worth a note, and
-# so are standard deviations that differ by this factor.
-_FAR, _ELSEWHERE, _TIMES = 4.0, 0.02, 1.5
 
 
 @dataclass(frozen=True)
@@ -150,56 +144,6 @@ class Drawn:
         return self.coordinates[rows], self.values[rows]
 
 
-def by_draws(variables: dict[str, Variable], factors: tuple[Factor, ...], beliefs: Beliefs) -> tuple[str, str]:
-    """What draws say of standard deviations that are far off, and of other modes, in words; or empty.
-
-    Looked at are models of functions with few unknown numbers.
-    """
-    model = FewNumbers.of(variables, factors)
-    generator = np.random.default_rng(0)
-    found = None if model is None else drawn(model, generator)
-    if model is None or found is None:
-        return _on_host(factors), ""
-    wide, share, listed = False, 0.0, []
-    _, values = found.alike(generator)
-    middle, spread = (
-        np.concatenate([np.ravel(getattr(beliefs[name], what)()) for name in model.priors]) for what in ("mean", "sd")
-    )
-    for name, x, mean, sd, own, own_sd in zip(
-        model.numbers, values.T, found.mean, found.sd, middle, spread, strict=True
-    ):
-        away, times = np.abs(x - own) / own_sd, sd / own_sd
-        beyond, beside = (away > _FAR).mean(), ((away > _FAR / 2) & (away <= _FAR)).mean()
-        # A single broad mode has more mass nearer than far away.
-        if beyond > max(_ELSEWHERE, beside):
-            share = max(share, float(beyond))
-        wide = wide or not 1 / _TIMES <= times <= _TIMES
-        listed.append(f"{name!r} {mean:.3g} ± {sd:.2g}")
-    said = f"means and standard deviations by draws from the posterior: {', '.join(listed)}"
-    if share:
-        return "", (
-            f"roughly {in_percent(share)}% of the posterior lies at another mode: beliefs and log evidence are those "
-            f"of one. For both, {said}. Priors that distinguish the components of a mixture leave a single mode"
-        )
-    return (said if wide else ""), ""
-
-
-def _on_host(factors: tuple[Factor, ...]) -> str:
-    """A note on a function that JAX does not trace and in whose rows several numbers meet; or empty."""
-    for factor in factors:
-        if getattr(factor, "host", False) and not getattr(factor, "random", False) and (factor.plate or 1) > 1:
-            inputs = factor.arguments[: len(factor.arguments) - factor.outputs]
-            names = [a.name for a in inputs if not a.known and a.plate is None and not a.variable.dimension]
-            if len(names) > 1:
-                return (
-                    f"{with_and([repr(name) for name in names])} have separate beliefs and meet in all rows of "
-                    f"{factor.name}: if the data correlate them, standard deviations are too small, by how much is not "
-                    "known. A function of jax.numpy, which JAX traces, is answered by draws from the joint posterior; "
-                    "so is one that takes less than 15 milliseconds for all rows"
-                )
-    return ""
-
-
 def drawn(model: FewNumbers, generator: np.random.Generator, effort: Effort = MANY) -> Drawn | None:
     """Draws from the posterior; None if they did not get there, or if the density is no number.
 
@@ -211,19 +155,19 @@ def drawn(model: FewNumbers, generator: np.random.Generator, effort: Effort = MA
     if tempered is None:
         return None
     here, stages = tempered
-    mixture, found = _Mixture.around(here, generator), None
+    mixture, found = Mixture.around(here, generator), None
     other = [image for image in _exchanged(model, here) if _is_missed(model, mixture, here, image)]
     if other:
-        mixture = _Mixture.around(np.concatenate([here, *other]), generator)
+        mixture = Mixture.around(np.concatenate([here, *other]), generator)
     for _ in range(_REFITS):
-        found = _weighed(model, mixture.draws(4 * effort.draws, generator), stages)
+        found = weighed(model, mixture.draws(4 * effort.draws, generator), stages)
         if found is None or (found.worth > _SHARE * len(found.shares) and pareto_shape(found.logs) < _TAIL):
             break
         heaviest = found.coordinates[np.argsort(found.logs)[-_HEAVIEST:]]
         chosen = found.coordinates[_systematic(found.shares, effort.draws, generator)]
-        mixture, found = _Mixture.around(chosen, generator, heaviest), None
+        mixture, found = Mixture.around(chosen, generator, heaviest), None
     while found is not None and found.largest_error > effort.accurate and len(found.shares) < effort.most:
-        more = _weighed(model, mixture.draws(4 * effort.draws, generator), stages)
+        more = weighed(model, mixture.draws(4 * effort.draws, generator), stages)
         found = None if more is None else found.with_more(more)
     return found if found is not None and found.worth > effort.enough and np.isfinite(found.values).all() else None
 
@@ -299,7 +243,7 @@ def _exchanged(model: FewNumbers, here: np.ndarray) -> Iterator[np.ndarray]:
                 yield turned
 
 
-def _is_missed(model: FewNumbers, mixture: "_Mixture", here: np.ndarray, image: np.ndarray) -> bool:
+def _is_missed(model: FewNumbers, mixture: "Mixture", here: np.ndarray, image: np.ndarray) -> bool:
     """Whether the posterior has mass at the images of draws where a mixture around the draws has hardly any.
 
     The mass there, as a multiple of that of the draws, is the mean of p(image) / p(draw).
@@ -311,7 +255,7 @@ def _is_missed(model: FewNumbers, mixture: "_Mixture", here: np.ndarray, image: 
     return bool(missed.mean() > _MISSED)
 
 
-class _Mixture(NamedTuple):
+class Mixture(NamedTuple):
     """Student distributions around draws: of these, divided by a common root, centres and roots of scales."""
 
     root: np.ndarray
@@ -319,7 +263,7 @@ class _Mixture(NamedTuple):
     roots: np.ndarray
 
     @classmethod
-    def around(cls, draws: np.ndarray, generator: np.random.Generator, also: np.ndarray | None = None) -> "_Mixture":
+    def around(cls, draws: np.ndarray, generator: np.random.Generator, also: np.ndarray | None = None) -> "Mixture":
         """Each as wide as the draws that are nearest to its own; around these draws, too."""
         size = draws.shape[1]
         root = _root(draws)
@@ -359,7 +303,7 @@ class _Mixture(NamedTuple):
         return np.concatenate(logs)
 
 
-def _weighed(model: FewNumbers, draws: tuple[np.ndarray, np.ndarray], stages: int) -> Drawn | None:
+def weighed(model: FewNumbers, draws: tuple[np.ndarray, np.ndarray], stages: int) -> Drawn | None:
     """Draws of a mixture, of which the density is given, with their weights; None if the density is no number."""
     x, density = draws
     before, rest, undefined = model.logs(x)
