@@ -35,6 +35,9 @@ def test_of_a_posterior(name, typed):
         getattr(posterior(), name)
 
 
+MISTYPED: Any = ep
+
+
 def variables() -> Any:
     return ep.Variable("a", ep.Normal(0.0, 1.0)), ep.Variable("z", ep.Normal, plate=2)
 
@@ -43,17 +46,20 @@ def variables() -> Any:
     ("mistake", "typed"),
     [
         (
-            lambda a, z: ep.BlackBox(lambda a: a, a, observed=[1, 2]),
+            lambda a, z: MISTYPED.BlackBox(lambda a: a, a, observed=[1, 2]),
             r"another factor, such as ep\.Gaussian",
         ),
-        (lambda a, z: ep.BlackBox(lambda a: a, a, out=z), "type the output as the last argument"),
-        (lambda a, z: ep.Density(lambda a, y: -((a - y) ** 2), a, observed=[1, 2]), r"ep\.Density\(log_factor, x, y\)"),
+        (lambda a, z: MISTYPED.BlackBox(lambda a: a, a, out=z), "type the output as the last argument"),
         (
-            lambda a, z: ep.infer(ep.FactorGraph(ep.Gaussian(a, z)), samples=100),
+            lambda a, z: MISTYPED.Density(lambda a, y: -((a - y) ** 2), a, observed=[1, 2]),
+            r"ep\.Density\(log_factor, x, y\)",
+        ),
+        (
+            lambda a, z: MISTYPED.infer(ep.FactorGraph(ep.Gaussian(a, z)), samples=100),
             r"mm\.io\.posterior_draws\(post, 1000\)",
         ),
-        (lambda a, z: ep.infer(ep.FactorGraph(ep.Gaussian(a, z)), iterations=100), "type sweeps="),
-        (lambda a, z: ep.FactorGraph([ep.Gaussian(a, z)]), r"type ep\.FactorGraph\(\*factors\)"),
+        (lambda a, z: MISTYPED.infer(ep.FactorGraph(ep.Gaussian(a, z)), iterations=100), "type sweeps="),
+        (lambda a, z: MISTYPED.FactorGraph([ep.Gaussian(a, z)]), r"type ep\.FactorGraph\(\*factors\)"),
     ],
 )
 def test_of_arguments(mistake, typed):

@@ -85,7 +85,7 @@ def _near(model: FewNumbers, beliefs: Beliefs, generator: np.random.Generator) -
     laws = [(beliefs[name], prior.coordinates[-1]) for name, prior in model.priors.items()]
     means = [belief.mean() if belief.event_shape else belief.mean_in(line) for belief, line in laws]
     squares = [belief.cov() if belief.event_shape else belief.variance_in(line) for belief, line in laws]
-    centre, covariance = np.concatenate(list(map(np.ravel, means))), block_diag(*squares)
+    centre, covariance = np.concatenate(list(map(np.ravel, means))), np.asarray(block_diag(*squares))
     for _ in range(_ROUNDS):
         try:
             root = np.linalg.cholesky(covariance)

@@ -55,9 +55,7 @@ def without_prior(factors: Sequence[Factor], found: Mapping[str, Family]) -> str
 
 
 def refuse_without_prior(factors: Sequence[Factor]) -> None:
-    """Raise for variables without a prior about which there are functions alone that take them: these need a law of
-    what they take, and so no message would ever be sent.
-    """
+    """Raise for variables without a prior that functions take and nothing else is about: no message would be sent."""
     variables, other = {}, set()
     for factor in factors:
         for position, argument in enumerate(factor.arguments):
