@@ -130,7 +130,7 @@ MODELS = {
     ),
     "function returns text": (
         lambda: ep.infer(G(ep.Density(lambda z: str(float(z)), N()))),
-        "for one value of each argument; expected numbers",
+        "for one value of each argument, when called with",
     ),
     "function returns complex numbers": (
         lambda: ep.Density(lambda z: jnp.exp(1j * z), N()),
@@ -138,7 +138,7 @@ MODELS = {
     ),
     "function on the host returns complex numbers": (
         lambda: ep.infer(G(ep.Density(lambda z: np.complex128(float(z)), N()))),
-        "for one value of each argument; expected numbers",
+        "for one value of each argument, when called with",
     ),
     "given numbers are ragged": (lambda: ep.Density(lambda z, x: -z, N(), [[1.0, 2.0], [3.0]]), "ragged"),
     "given numbers are missing": (lambda: ep.Density(lambda z, x: -z, N(), [1.0, None]), "has 1 missing value"),
