@@ -40,7 +40,7 @@ def test_a_factor_may_name_it_as_its_own_oracle(factor):
     if factor is ep.Density:
         made = ep.Density(lambda t: -0.5 * (t - 1.0) ** 2, theta, oracle=learned)
     else:
-        made = ep.BlackBox(lambda t: 2.0 * t, outcome, theta, oracle=learned)
+        made = ep.BlackBox(lambda t: 2.0 * t, theta, outcome, oracle=learned)
     assert made.oracle is learned
     model = ep.FactorGraph(made)
     assert (
