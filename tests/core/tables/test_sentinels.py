@@ -141,7 +141,7 @@ def test_the_note_on_zeros_is_of_their_column_alone():
     arrows = [("age", "t"), ("age", "y"), ("t", "y")]
     found = mm.bp.BayesianNetwork(arrows).effect(table, "y", of="t", from_=0, to=1, rng=0)
     (note,) = [each for each in found.notes if "holds 0" in each]
-    assert note.startswith("column 'age' of data holds 0 in 60 of 400 rows (15 %), far from all other values, ")
+    assert note.startswith("column 'age' of data holds 0 in 60 of 400 rows (15 %) but nothing between 0 and ")
     assert (
         "if it stands for a missing value, replace it in this column alone, such as .replace(0, float('nan'))" in note
     )
@@ -276,3 +276,76 @@ def test_nines_beside_yes_and_no_are_codes():
         assert Sentinels.of(np.r_[answers * 40, [8.0, 9.0] * 6]).values == (8.0, 9.0)
     assert Sentinels.of(np.r_[[1.0, 2.0, 3.0] * 40, [9.0] * 6]) is None
     assert Sentinels.of(np.r_[[0.0, 1.0] * 40, [3.0] * 6]) is None
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "codes"),
+    [
+        (18, 85, [99]),
+        (18, 85, [88, 99]),
+        (18, 85, [97, 98, 99]),
+        (1, 90, [-1]),
+        (1, 5, [9]),
+        (1, 5, [8, 9]),
+        (0, 10, [77, 88]),
+        (1, 4, [7]),
+        (1, 4, [-1]),
+        (1, 7, [9]),
+        (1, 6, [8, 9]),
+        (0, 800, [999]),
+    ],
+)
+def test_codes_of_whole_numbers_stand_apart_by_missing_whole_numbers(low, high, codes):
+    numbers = np.random.default_rng(3).integers(low, high, 600, endpoint=True).astype(float)
+    numbers[:2] = low, high
+    for times in (20, 40):
+        found = Sentinels.of(np.r_[numbers, np.repeat([float(code) for code in codes], times)])
+        assert found is not None
+        assert (found.values, found.counts) == (tuple(sorted(codes)), (times,) * len(codes))
+    assert Sentinels.of(np.r_[numbers, [float(codes[0])] * 2]) is None
+
+
+def test_whole_numbers_apart_that_are_no_codes_are_let_be():
+    """Tails, other whole numbers, cylinders, working days and weeks, shops, years of school, and half of the rows."""
+    ages = np.arange(18.0, 86.0).repeat(9)
+    assert Sentinels.of(np.r_[ages, [99.0] * 3]) is None
+    assert Sentinels.of(np.r_[ages, [95.0] * 25]) is None
+    assert Sentinels.of(np.r_[ages, 86.0, [88.0] * 25]) is None
+    assert Sentinels.of(np.r_[[3.0, 4.0, 5.0, 6.0] * 20, [8.0] * 20]) is None
+    assert Sentinels.of(np.r_[[1.0, 2.0, 3.0, 4.0, 5.0] * 20, [7.0] * 20]) is None
+    assert Sentinels.of(np.r_[[1.0, 2.0, 3.0, 4.0] * 20, [7.0] * 30]) is None
+    assert Sentinels.of(np.r_[[12.0, 14.0, 15.0, 16.0] * 20, [8.0] * 20]) is None
+    assert Sentinels.of(np.r_[[1.0, 3.0, 6.0, 8.0] * 20, [9.0] * 20]) is None
+
+
+def test_counts_and_scores_have_no_codes():
+    """Of 4800 columns two at most are named, for one value far out; the last have true centenarians."""
+    rng, named = np.random.default_rng(19_000_000), []
+    for rows in (60, 300, 1000):
+        for _ in range(200):
+            p = rng.uniform(0.05, 0.8)
+            ages = rng.normal(50, 18, rows).clip(0).round()
+            for column in (
+                rng.poisson(40 * p, rows),
+                rng.poisson(rng.gamma(1.0, 20 * p, rows)),
+                rng.geometric(0.1 + p, rows) if p < 0.5 else np.where(rng.random(rows) < p, 0, rng.poisson(9, rows)),
+                rng.binomial(rng.integers(4, 120), p, rows),
+                rng.binomial(10, rng.beta(p, 1.0, rows)),
+                rng.integers(1, 5 + rng.integers(7), rows),
+                np.where(rng.random(rows) < 0.1 * p, rng.poisson(80 * p, rows), rng.poisson(5, rows)),
+                np.where(rng.random(rows) < 0.1 * p, rng.normal(97, 3, rows).round(), ages),
+            ):
+                found = Sentinels.of(column.astype(float))
+                named += [] if found is None else [found.counts]
+    assert named.count((1,)) == len(named) <= 2
+
+
+def test_the_note_on_a_code_that_is_near_says_what_is_missing_between():
+    ages = np.arange(18.0, 86.0).repeat(9)
+    (note,) = doubts([{"age": np.r_[ages, [99.0] * 25]}], ["data"])
+    assert note == (
+        "column 'age' of data holds 99 in 25 of 637 rows (3.9 %) but nothing between 85 and 99, and it counts as a "
+        "number: if it stands for a missing value, pass missing=[99]."
+    )
+    (note,) = doubts([{"age": np.r_[ages, [-1.0] * 25]}], ["data"])
+    assert "holds -1 in 25 of 637 rows (3.9 %) but nothing between -1 and 18, and it counts" in note

@@ -23,6 +23,12 @@ SPIKE = 10, 3
 LEAST_OTHERS, MANY = 10, 5
 # Codes for "missing" beside the numbers of no and yes.
 YES_OR_NO = 7.0, 8.0, 9.0
+# Of whole numbers codes may be near: 99 beside ages to 85, 9 beside answers from 1 to 5. Where frequencies fall towards
+# the ends, all of m rows beyond the other values are on one of g whole numbers with a probability of at most g ** -m.
+# Codes are so far from the others at least, sevens or eights alone farther: engines have 3 to 6 cylinders, and 8. They
+# are in at most this share of the rows. Of 16,392 columns of whole numbers in packages that people learn from this names
+# two more than the other rules: 9 beside levels of education from 1 to 6, and 9997 beside codes of occupations.
+BY_CHANCE, GAP, GAP_OF_NO_NINES, SELDOM = 1e-6, 2, 3, 0.25
 # Days used as codes for "never", "not known" and zero.
 DAYS = ("0001-01-01", "1899-12-30", "1900-01-01", "1970-01-01", "2099-12-31", "2999-12-31", "9999-12-31")
 # Zeros may be missing values of a measurement: at most half of the rows, with none of many others near them, and these
@@ -74,6 +80,8 @@ class Sentinels:
         (99.0,)
         >>> Sentinels.of(np.r_[[0.0, 1.0] * 40, [9.0] * 6]).values
         (9.0,)
+        >>> Sentinels.of(np.r_[[1.0, 2.0, 3.0, 4.0, 5.0] * 20, [9.0] * 10]).values
+        (9.0,)
         """
         column = np.asarray(column)
         times = column.dtype.kind == "M"
@@ -81,10 +89,10 @@ class Sentinels:
         numbers = seconds(column) if times else column.astype(np.float64)
         numbers = rest = numbers[np.isfinite(numbers)]
         peeled: list[float] = []
-        far: set[float] = set()
+        far: set[float] = set() if times else _after_gaps(numbers)
         while len(rest) >= LEAST_OTHERS and len(peeled) < MOST:
             ends = float(rest.max()), float(rest.min())
-            found = next((end for end in ends if digits(end)), None)
+            found = next((end for end in ends if end in far or digits(end)), None)
             if found is None:
                 found = next((end for end in ends if _is_far(rest, end) or _beside_two(rest, end)), None)
                 if found is None:
@@ -164,8 +172,12 @@ class Sentinels:
         if sum(self.counts) == 1:  # as the rule of wild cells has it
             count += " here, and as missing in networks"
         span = f"{self._shown(self.low)} to {self._shown(self.high)}"
-        far = f"{where} holds {self}, far from all other values, {span}"
-        return f"{far}, and {count}: if {stand} for a missing value, {then}."
+        far = max(_beyond(each, self.low, self.high) for each in self.values) >= CODED
+        apart = f", far from all other values, {span}"
+        if not far and not self.values[0] < self.low < self.values[-1]:
+            ends = (self.high, self.values[0]) if self.high < self.values[0] else (self.values[-1], self.low)
+            apart = f" but nothing between {self._shown(ends[0])} and {self._shown(ends[1])}"
+        return f"{where} holds {self}{apart}, and {count}: if {stand} for a missing value, {then}."
 
     def _shown(self, value: float, digits: int = 6) -> str:
         if not self.times:
@@ -204,6 +216,37 @@ def _beside_two(rest: np.ndarray, end: float) -> bool:
     """Whether this is a 7, 8 or 9, and others but such codes are 0 and 1, or 1 and 2: the answers no and yes."""
     others = np.unique(rest[~np.isin(rest, YES_OR_NO)])
     return end in YES_OR_NO and others.tolist() in ([0.0, 1.0], [1.0, 2.0])
+
+
+def _after_gaps(numbers: np.ndarray) -> set[float]:
+    """Codes that gaps separate from whole numbers, of which they are no tail: above them, or negative ones below."""
+    if not len(numbers) or not (_is_usual(numbers.max()) or _is_usual(min(numbers.min(), 0))):
+        return set()
+    if (numbers != np.rint(numbers)).any():
+        return set()
+    values, counts = np.unique(numbers, return_counts=True)
+    below = {code for code in _after_gap(values[::-1], counts[::-1]) if code < 0}
+    return _after_gap(values, counts) | below
+
+
+def _after_gap(values: np.ndarray, counts: np.ndarray) -> set[float]:
+    """The last values, if they are codes after a gap: as many as chance does not explain."""
+    for k in range(min(MOST, len(values) - 2), 0, -1):
+        codes, rows = values[-k:], counts[-k:].sum()
+        first = next(j for j, value in enumerate(values) if not _is_usual(value) or j == len(values) - k - 2)
+        steps = np.abs(np.diff(values[first : len(values) - k]))
+        places = np.abs(codes - values[-k - 1])
+        chance = np.max(np.arange(1, k + 1) / places) ** rows
+        gap = GAP if f"{abs(codes[-1]):.12g}"[0] in "19" else GAP_OF_NO_NINES
+        if all(map(_is_usual, codes)) and places[0] >= max(gap, steps.max() + 1) and chance <= BY_CHANCE:
+            return set(codes.tolist()) if rows <= SELDOM * counts.sum() else set()
+    return set()
+
+
+def _is_usual(number: float) -> bool:
+    """Whether a whole number is -1 or repeats 7, 8 or 9, of which nines may end in 7 or 8: 88, 998."""
+    digits = f"{abs(number):.12g}"
+    return bool(_digits(number)) or (digits[0] in "789" and digits == digits[0] * len(digits))
 
 
 def _beyond(value: float, low: float, high: float) -> float:
