@@ -26,8 +26,8 @@ YES_OR_NO = 7.0, 8.0, 9.0
 # Of whole numbers codes may be near: 99 beside ages to 85, 9 beside answers from 1 to 5. Where frequencies fall towards
 # the ends, all of m rows beyond the other values are on one of g whole numbers with a probability of at most g ** -m.
 # Codes are so far from the others at least, sevens or eights alone farther: engines have 3 to 6 cylinders, and 8. They
-# are in at most this share of the rows. Of 16,392 columns of whole numbers in packages that people learn from this names
-# two more than the other rules: 9 beside levels of education from 1 to 6, and 9997 beside codes of occupations.
+# are in at most this share of the rows. Of 16,392 columns of whole numbers in packages that people learn from two more
+# are named than by the other rules: 9 beside levels of education from 1 to 6, and 9997 beside codes of occupations.
 BY_CHANCE, GAP, GAP_OF_NO_NINES, SELDOM = 1e-6, 2, 3, 0.25
 # Days used as codes for "never", "not known" and zero.
 DAYS = ("0001-01-01", "1899-12-30", "1900-01-01", "1970-01-01", "2099-12-31", "2999-12-31", "9999-12-31")
