@@ -22,15 +22,21 @@ TITLES = {
     "messages": "Just-in-time kernel regression",
 }
 LEAD = """\
-What the four papers claim in print, one statement per row, with the verdict. A tested claim is judged by the rule of
-:doc:`index`: *yes* if it was confirmed, *no* if it was refuted, *not settled* if the measurement was too imprecise
-for either, if readings disagree, or if there is no standard error. *Not tested* means that a run of ours could settle
-the claim and none did. *Not testable* means that no run could. Examples are definitions, formulas, derivations, numbers
-of operations, bounds in the limit, praise of one number that is compared with nothing, and claims that cannot fail;
-and numbers that depend on something not stated, on data that are not available or on programs that were not run.
+What the four papers claim in print, in the texts that we had (:doc:`index` names them), and what became of each claim:"""
+MEANING = """\
+A tested claim is judged by the rule of :doc:`index`:
+
+- *yes*: confirmed;
+- *no*: refuted;
+- *not settled*: the measurement was too imprecise for either, readings disagree, or there is no standard error;
+- *not tested*: a run of ours could settle the claim, and none did, so that it is not reproduced;
+- *not testable*: no run could settle the claim as it is stated. Examples are definitions, formulas, derivations, numbers
+  of operations, bounds in the limit, praise of one number that is compared with nothing, and claims that cannot fail;
+  and numbers that depend on something not stated, on data that are not available or on programs that were not run.
+
 Claims of the papers are tested with the paper's method as far as it is stated; each section lists deviations. What
 was measured with the library's variant of it is a claim of ours. If the paper has no number, the band is ours: the
-section to which an arrow leads gives it. A claim that is not tested is not reproduced."""
+section to which an arrow leads gives it."""
 Measured = Mapping[str, tuple[dict[str, Number], Scale]]
 
 
@@ -50,7 +56,10 @@ def page(experiments: Mapping[str, Experiment], measured: Measured) -> Iterator[
     title = "All claims"
     rows = {paper: [_row(each, experiments, measured) for each in each_paper] for paper, each_paper in claims().items()}
     yield from (title, "=" * len(title), "", LEAD, "")
-    yield from list_table(["paper", "claims", *WORDS], [[TITLES[p], *_counted(found)] for p, found in rows.items()])
+    counts = [[TITLES[p], *_counted(found)] for p, found in rows.items()]
+    counts.append(["all four", *_counted([row for found in rows.values() for row in found])])
+    yield from list_table(["paper", "claims", *WORDS], counts)
+    yield from (MEANING, "")
     for paper, found in rows.items():
         yield from (TITLES[paper], "-" * len(TITLES[paper]), "")
         head = ["place", "claim", "measured, or why not", "judged"]

@@ -1,7 +1,9 @@
 """Measured numbers on README, landing page, choosing and benchmarks are those of the stored results."""
 
 import re
+from types import SimpleNamespace
 
+import numpy as np
 import pytest
 
 from benchmarks import pages, peers
@@ -76,3 +78,22 @@ def test_the_demo_compares_no_times():
     """Times of one call beside other work are no comparison; the page of benchmarks has those."""
     folder = pages.Path(demo.__file__).parent
     assert not [path.name for path in folder.glob("*.py") if "numpy_seconds" in path.read_text(encoding="utf-8")]
+
+
+@pytest.mark.parametrize(
+    ("pvalue", "said"),
+    [
+        (0.004, "p = 0.004, rejected although it is true, as one true null hypothesis in twenty is at level 0.05."),
+        (0.2, "p = 0.2, not rejected."),
+    ],
+)
+def test_the_demo_derives_its_words_from_what_came_out(monkeypatch, pvalue, said):
+    """Of the default seed the true null hypothesis was rejected, and the caption put the statistic within the null."""
+    result = SimpleNamespace(pvalue=pvalue, plot=lambda axes: None)
+    monkeypatch.setattr(demo.testing, "independence_test", lambda *given, **settings: result)
+    monkeypatch.setattr(demo.testing, "conditional_independence_test", lambda *given, **settings: result)
+    section = demo.testing._conditional(np.random.default_rng(0))
+    assert f"Given z, their common cause: {said}" in section.answer
+    alone = "rejected" if pvalue < 0.05 else "not rejected although it is false"
+    assert f"Independence of x and y: p = {pvalue}, {alone}." in section.answer
+    assert section.figures[0][1] == "Left: the data. Right: given z, the null distribution; the line is the statistic."

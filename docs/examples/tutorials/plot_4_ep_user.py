@@ -107,8 +107,9 @@ for day in range(4):
     print(f"day {day}: asked {diary.asked + diary.audited} times, largest KL to quadrature {difference:.1e}")
 
 # %%
-# A function in JAX is cheap, so nothing was gained here, and the report says so; with a simulator that takes 20
-# milliseconds per call the difference is between seconds and minutes.
+# A function in JAX is cheap, so nothing was gained here, and the report says so. Nor is there much to gain from a slow
+# function of one or two numbers: by default `ep.infer` keeps its values and interpolates between them. Learned messages
+# are for slow functions of three or more numbers, and save most in the first data sets (:doc:`/choosing`).
 #
 # Not shown here: Gaussian processes and rankings (``ep.models``), your own oracles
 # (:ref:`sphx_glr_gallery_ep_plot_own_oracle.py`), saving a learned operator for colleagues (`mm.save`), random

@@ -34,9 +34,9 @@ def report(experiments: Sequence[Experiment], records: Sequence[Record | Failure
     lead = (
         "Each figure of the papers beside what it claims. A claim holds (yes) if the whole interval about what was "
         "measured lies in its band, is refuted (no) if none of it does, and is not settled otherwise. The interval is "
-        "two standard errors either side. Where these are from few runs, it is as many as Student's t needs to leave "
-        f"as little outside, 4.6%: {_reaches(3)} for 3 runs, {_reaches(5)} for 5 and {_reaches(10)} for 10. Claims of "
-        "ours do not enter a verdict."
+        "two standard errors either side. With few runs it is wider, by Student's t: "
+        f"{_reaches(3)} standard errors for 3 runs, {_reaches(5)} for 5 and {_reaches(10)} for 10, so that 4.6% stay "
+        "outside. Claims of ours do not enter a verdict."
     )
     return render("meanmap: the papers, reproduced", lead, [overview, *map(_section, pairs)], _footer(ran))
 
@@ -121,7 +121,11 @@ def _with_runs(number: Number, over: str = "runs") -> str:
     ('7.20 ± 0.78 from 5 runs', '7.20 ± 0.78')
     >>> _with_runs(Number(2.4, 0.85, 8), "problems of one run")
     '2.4 from 8 problems of one run, whose spread over √8 is 0.85'
+    >>> _with_runs(Number(0.0, 0.85), "problems of one run")  # the error of a share of rows is none over runs
+    '0 over problems of one run'
     """
+    if over != "runs" and number.runs is None:
+        return f"{written(number.value)} over {over}"
     if over != "runs" and number.error is not None and number.runs is not None:
         spread = f"whose spread over √{number.runs} is {written(number.error, 2)}"
         return f"{written(number.value)} from {number.runs} {over}, {spread}"

@@ -34,24 +34,19 @@ def _conditional(rng: np.random.Generator) -> Section:
     axes.pcolormesh(at, grid, density.T, cmap="Blues", shading="nearest")
     axes.plot(x[::3], y[::3], ".", color="black", ms=1.5, alpha=0.5)
     axes.plot(at, beliefs.mean(), color="C3", label="mean")
-    axes.plot(at, low, "--", color="C1", label="5 % and 95 %")
+    axes.plot(at, low, "--", color="C1", label="5% and 95%")
     axes.plot(at, high, "--", color="C1")
     axes.set(xlabel="x", ylabel="y", title="Beliefs about y given x")
     axes.legend(loc="upper left")
     inside = np.mean((y > np.interp(x, at, low)) & (y < np.interp(x, at, high)))
     return Section(
         "A conditional distribution is an operator",
-        f"Learned from 1000 pairs in {seconds:.1f} s, lengthscale and ridge chosen by leave-one-out; the 90 % band "
-        f"holds {100 * inside:.0f} % of the points.",
+        f"Learned from 1000 pairs in {seconds:.1f} s, lengthscale and ridge chosen by leave-one-out; the 90% band "
+        f"holds {100 * inside:.0f}% of the points.",
         "One factorisation answers every query, and each answer is again an embedding, with a mean, quantiles, "
         "modes, samples, and a density with two branches where the data have two.",
         "op = mm.condition(x, y)\nb = op(x_new)\nb.mean(), b.quantile([0.05, 0.95]), b.density(grid), b.mode()",
-        (
-            (
-                figure,
-                "Estimated conditional density, in blue, over the data: it splits into two branches for positive x.",
-            ),
-        ),
+        ((figure, "Estimated conditional density, in blue, over the data, which have two branches for positive x."),),
     )
 
 
@@ -78,10 +73,10 @@ def _likelihood(rng: np.random.Generator) -> Section:
     axes.legend()
     return Section(
         "A likelihood is an operator too",
-        f"From {n} pairs of a linear-Gaussian model the likelihood is learned to {100 * error:.0f} % relative error.",
+        f"From {n} pairs of a linear-Gaussian model the likelihood is learned to {100 * error:.0f}% relative error.",
         "This is the message that an observed node sends to its neighbour in a graphical model.",
         "op = mm.embeddings.likelihood(x, y)\nop([1.0])(grid)",
-        ((figure, "Three learned likelihood functions lie close to the true ones, which are dotted."),),
+        ((figure, "Three learned likelihood functions, and the true ones, dotted."),),
     )
 
 
@@ -102,12 +97,11 @@ def _shrinkage(rng: np.random.Generator) -> Section:
         error, ratio = np.std(errors[name]) / np.sqrt(repeats), means[name] / means["empirical"]
         rows.append((name, f"{means[name]:.4f}", f"{error:.4f}", f"{ratio:.2f}"))
     return Section(
-        "A better average",
-        f"For {n} points in {d} dimensions shrinkage has {100 * (1 - means['shrinkage'] / means['empirical']):.0f} % "
-        "less squared error than the average.",
+        "Shrinkage of the mean embedding",
+        f"For {n} points in {d} dimensions the squared error with shrinkage is "
+        f"{means['shrinkage'] / means['empirical']:.2f} times that of the average.",
         f"The truth is known, because the embedding of a normal distribution has a closed form. Mean over {repeats} "
-        "samples of "
-        "‖estimate − truth‖², its standard error, and the ratio to the plain average.",
+        "samples of ‖estimate − truth‖², its standard error, and the ratio to the plain average.",
         'mm.embed(x, k, estimator="shrinkage") - mm.embed(mm.families.MultivariateNormal.standard(10), k)',
         tables=((("estimator", "mean squared error", "s.e.", "ratio"), *rows),),
     )

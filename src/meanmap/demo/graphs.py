@@ -44,7 +44,7 @@ def _tree(rng: np.random.Generator) -> Section:
         "embeddings.",
         'model = mm.KernelGraph([("state", "sensor"), ("state", "label")]).fit(table)\n'
         'model.query({"sensor": 1.4, "label": "right"}, targets=["state"])["state"].density(grid)',
-        ((figure, "One piece of evidence leaves two modes, the second chooses between them."),),
+        ((figure, "The belief with one piece of evidence, and with both."),),
     )
 
 
@@ -77,7 +77,7 @@ def _grid(rng: np.random.Generator) -> Section:
     before, after = (float(np.sqrt(np.mean((image - truth) ** 2))) for image in (seen, found))
     return Section(
         "Belief propagation on a graph with cycles",
-        f"{side * side} variables with {colours} states: the error falls from {before:.2f} to {after:.2f} in "
+        f"{side * side} variables with {colours} states: an error of {before:.2f} before and {after:.2f} after "
         f"{beliefs.report.steps} sweeps, {seconds:.1f} s with compiling.",
         "The same engine as for learned models. A message is a vector of values at the receiver's states, and "
         "products over all neighbours but one need neither divisions nor logarithms.",
@@ -104,8 +104,8 @@ def _image(rng: np.random.Generator) -> Section:
     error = float(np.sqrt(np.mean((restored.mean() - clean) ** 2)))
     return Section(
         "Kernel belief propagation on an image",
-        "1600 continuous variables on a graph with cycles, relations learned from an example: the error falls from "
-        f"30 to {error:.1f} grey levels in {seconds:.1f} s with learning and compiling.",
+        "1600 continuous variables on a graph with cycles, relations learned from an example: noise of 30 grey levels "
+        f"before, an error of {error:.1f} after {seconds:.1f} s with learning and compiling.",
         "The cost of a sweep does not depend on the number of training pairs. The hole is filled from its neighbours.",
         "mm.KernelGrid().fit(clean, noisy_example).restore(noisy)",
         ((figure, "A noisy image with a hole, its restoration, and the uncertainty."),),

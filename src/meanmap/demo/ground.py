@@ -40,7 +40,7 @@ def _gram(rng: np.random.Generator) -> Section:
     axes.set(title="k(table) for 60 people", xlabel="person", ylabel="person")
     figure.colorbar(image, ax=axes)
     return Section(
-        "A kernel of anything",
+        "Kernels for any kind of data",
         f"4000 points in 10 dimensions: the Gram matrix and that of NumPy by hand differ by {difference:.0e} at most.",
         "Inputs may be lists, NumPy and JAX arrays, pandas, polars and sparse matrices; JAX arrays give JAX arrays, "
         "all others NumPy. The picture is "
@@ -66,7 +66,7 @@ def _features(rng: np.random.Generator) -> Section:
     axes.set(xlabel="features D", ylabel="rms error of the Gram matrix", title="Random Fourier features")
     axes.legend()
     return Section(
-        "Finite coordinates",
+        "Random features",
         f"With {sizes[-1]} random features the Gram matrix is right to {errors[False][-1]:.1e}; orthogonal ones reach "
         f"{errors[True][-1]:.1e}.",
         "Every shift-invariant kernel has random Fourier features. Their error decreases like one over the square root "
@@ -87,12 +87,12 @@ def _pivots(rng: np.random.Generator) -> Section:
     right.plot(*np.asarray(phi.pivots)[:60].T, "o", ms=3, color="C3")
     right.set(title="The first 60 points chosen", aspect="equal")
     return Section(
-        "A Gram matrix that is never formed",
+        "Gram matrices without n² memory",
         f"20,000 points, {phi.size} features, relative trace error {phi.relative_error:.0e}, in {seconds:.1f} s.",
         "Pivoted incomplete Cholesky adds the point that is represented worst so far. The remainder is positive "
         "semidefinite, so its trace bounds every error: the number is a certificate, not an estimate.",
         "phi = mm.features.PivotedCholesky.fit(k, x, tolerance=1e-6)\nphi.relative_error",
-        ((figure, "Left: error against features, falling exponentially. Right: chosen points spread over the data."),),
+        ((figure, "Left: error against features, on a logarithmic scale. Right: the first points that were chosen."),),
     )
 
 
@@ -113,16 +113,11 @@ def _embedding(rng: np.random.Generator) -> Section:
     worst = grid[np.argmax(np.abs(mean_p - mean_q))]
     return Section(
         "A distribution is a function",
-        f"The two samples of {n} differ most near x = {worst:.1f}; both embeddings took {seconds:.2f} s.",
+        f"The two samples of {n} differ most near x = {round(worst, 1) + 0.0:g}; both embeddings took {seconds:.2f} s.",
         "A mean embedding is the average of the kernel over a sample. Where two embeddings differ, the distributions "
         "do: their difference is the witness function of the two-sample test. Sums over large samples are streamed.",
         "k.mean(grid, p) - k.mean(grid, q)",
-        (
-            (
-                figure,
-                "Mean embeddings of a Gaussian and a two-bump sample, and their difference, largest at the centre.",
-            ),
-        ),
+        ((figure, "Mean embeddings of a Gaussian and a two-bump sample, and their difference."),),
     )
 
 

@@ -34,8 +34,7 @@ def _kernel(rng: np.random.Generator) -> Section:
         f"Nine clusters on a grid: the lengthscales are {modes}, likeliest first ({seconds:.1f} s with compiling), and "
         f"the median distance is {median_heuristic(x):.3g}.",
         "The median is a distance between clusters and does not resolve any of them. All modes are reported: which "
-        "matters "
-        "depends on what the kernel is for.",
+        "matters depends on what the kernel is for.",
         "fit = mm.learn_kernel(x, landmarks=0.15)\nfit.kernel, fit.modes, fit.report",
         ((fit.plot().figure, "The objective over lengthscales, for each draw of landmarks and on average."),),
     )
@@ -51,10 +50,11 @@ def _causes(rng: np.random.Generator) -> Section:
     arrows = ", ".join(f"{cause} → {effect}" for cause, effect in found.named("directed"))
     return Section(
         "What causes what?",
-        f"500 rows of four variables, {found.report.steps} kernel tests, {seconds:.1f} s: {arrows or 'no arrow'}.",
+        f"500 rows of four variables, {found.report.steps} kernel tests, {seconds:.1f} s: {arrows or 'no arrow'}. "
+        "The data were made with sun → growth, water → growth and growth → harvest.",
         "Variables that no conditioning set makes independent are adjacent; two causes of one effect differ from a "
         "chain, since they become dependent given the effect. The relations here are not linear, and their form was "
         "not specified.",
         "mm.pc(table, level=0.01)",
-        ((found.plot().figure, "Arrows from causes to effects."),),
+        ((found.plot().figure, "The graph that was found: arrows from causes to effects."),),
     )

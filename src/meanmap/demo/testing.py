@@ -16,6 +16,8 @@ from meanmap.stats import (
 
 __all__ = ["sections"]
 
+NULL = "the null distribution; the line is the statistic."
+
 
 def sections(rng: np.random.Generator) -> list[Section]:
     """One section per test."""
@@ -40,16 +42,11 @@ def _two_samples(rng: np.random.Generator) -> Section:
         "Do two samples come from the same distribution?",
         f"p = {default.pvalue:.3g} with the default, {median.pvalue:.2g} with the median heuristic, "
         f"in {seconds:.1f} s.",
-        "The samples differ only in the shape of each of nine clusters. The median distance is that between clusters, "
-        "and a kernel of that width does not detect the difference. The default combines five scales and keeps the "
-        "level exactly. The witness shows that y is denser at the ends of each cluster's diagonal.",
+        "The samples differ only in the shape of each of nine clusters: y is spread along a diagonal. The median "
+        "distance is that between clusters, too wide for the shape of one. The default combines five scales and keeps "
+        "the level exactly. The witness is high where x is denser, and low where y is.",
         "r = mm.two_sample_test(x, y)\nr.pvalue, r.reject(0.05), r.plot(), r.plot_witness(), r.driving_columns()",
-        (
-            (
-                figure,
-                "Left: the witness over both samples, 900 points each. Right: the null and the statistic beyond it.",
-            ),
-        ),
+        ((figure, f"Left: the witness over both samples, 900 points each. Right: {NULL}"),),
     )
 
 
@@ -64,8 +61,8 @@ def _independence(rng: np.random.Generator) -> Section:
         "Are two variables independent?",
         f"Points on a noisy circle: absolute correlation {correlation:.2f}, HSIC p = {result.pvalue:.3g}.",
         "The norm of the cross-covariance operator is zero only for independent variables. Numbers, labels and whole "
-        "tables can be tested against each other, and rescaling a column changes nothing. Of three variables with "
-        f"independent pairs, the joint test finds the dependence: p = {joint.pvalue:.3g}.",
+        "tables can be tested against each other, and rescaling a column changes nothing. Three variables may be "
+        f"dependent although each pair is independent, as here: the joint test gives p = {joint.pvalue:.3g}.",
         'mm.independence_test(x, y)\nmm.independence_test(table[["age", "town"]], table["income"])\n'
         "mm.joint_independence_test([a, b, c])",
     )
@@ -94,11 +91,10 @@ def _simulation(rng: np.random.Generator) -> Section:
     low, high = level.interval()
     return Section(
         "What level does a test keep, and how many points does it need?",
-        f"{level.rejections} of {level.repeats} independent data sets were rejected at level 0.05. So few say "
-        f"that the rate is between {low:.2f} and {high:.2f} (95 %).",
+        f"{level.rejections} of {level.repeats} independent data sets were rejected at level 0.05. With only "
+        f"{level.repeats} data sets, the rate may lie anywhere between {low:.2f} and {high:.2f} (95% interval).",
         "Any test, from any package, is run on repeatedly simulated data; more repeats narrow the interval. P-values "
-        "of "
-        "a calibrated test stay in the band; the power curve says which sample size is enough.",
+        "of a calibrated test stay in the band; the power curve says which sample size is enough.",
         "mm.stats.rejection_rate(test, draw)\nmm.power_curve(test, draw, [25, 50, 100]).needed(0.8)",
         ((figure, "Left: the p-values of independent data. Right: the power on a noisy wave."),),
     )
@@ -120,14 +116,22 @@ def _conditional(rng: np.random.Generator) -> Section:
     right.set_title("given the cause")
     return Section(
         "Are two variables independent given a third?",
-        f"p = {alone.pvalue:.2g} alone, {given.pvalue:.2g} given z; {linked.pvalue:.2g} once x enters y.",
+        f"Independence of x and y: {_judged(alone.pvalue)}. Given z, their common cause: "
+        f"{_judged(given.pvalue, true=True)}. Given z, after x is added to y: {_judged(linked.pvalue)}.",
         "The effect of z on each is removed by regression, in a metric learned from the data; for the null the signs "
-        "of "
-        "residuals are flipped at random. The level was measured with up to five conditioning variables.",
+        "of residuals are flipped at random. The level was measured with up to five conditioning variables.",
         "mm.conditional_independence_test(x, y, z)\n"
         'mm.conditional_independence_test(income, drink, table[["age", "town"]])',
-        ((figure, "Left: the data. Right: the null and the statistic within it."),),
+        ((figure, f"Left: the data. Right: given z, {NULL}"),),
     )
+
+
+def _judged(pvalue: float, true: bool = False) -> str:
+    """A p-value and what it comes to at level 0.05, for a null hypothesis that is true or false by construction."""
+    said = f"p = {pvalue:.2g}, {'rejected' if pvalue <= 0.05 else 'not rejected'}"
+    if pvalue <= 0.05 and true:
+        return f"{said} although it is true, as one true null hypothesis in twenty is at level 0.05"
+    return said if pvalue <= 0.05 or true else f"{said} although it is false"
 
 
 def _grid(covariance: np.ndarray, rng: np.random.Generator) -> np.ndarray:

@@ -97,7 +97,7 @@ EXPERIMENT = Experiment(
             ours=True,
         ),
         Claim(
-            "and it has more in every dimension",
+            "the test with the learned kernel has more power in every dimension",
             "least lead over the median",
             low=0.0,
             scales=("quick", "paper"),

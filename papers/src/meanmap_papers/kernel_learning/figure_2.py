@@ -151,7 +151,7 @@ EXPERIMENT = Experiment(
             scales=("quick", "paper"),
         ),
         Claim(
-            "with it there are no type II errors at larger ratios, here at 4",
+            "with the lengthscale of largest likelihood there are no type II errors at larger ratios, here at 4",
             "type II error, learned kernel, ratio 4",
             high=0.05,
             ours=True,

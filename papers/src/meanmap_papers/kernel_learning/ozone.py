@@ -61,13 +61,14 @@ def run(setting: Setting) -> Outcome:
         numbers[f"arrow, {name}"] = Number.share([mark == "→" for mark in drawn])
 
     def counts(what: str, readings: tuple[str, ...]) -> str:
-        return ", ".join(f"{numbers[f'{what}, {name}'].value * seeds:.0f}" for name in readings)
+        *others, last = [f"{numbers[f'{what}, {name}'].value * seeds:.0f}" for name in readings]
+        return "none" if {*others, last} == {"0"} else f"{', '.join(others)} and {last}"
 
     answer = (
         "In four readings of the paper's test (levels 0.05, 0.01 and 0.001, and 0.05 with autoregressive innovations) "
-        f"an edge joins temperature and ozone in {counts('edge', LEARNED)} of {seeds} runs, and it points from "
-        f"temperature to ozone in {counts('arrow', LEARNED)}. At the median lengthscale an edge joins them in "
-        f"{counts('edge', MEDIAN)} runs, and it points to ozone in {counts('arrow', MEDIAN)}."
+        f"an edge joins temperature and ozone in {counts('edge', LEARNED)} of {seeds} runs, respectively, and it points "
+        f"to ozone in {counts('arrow', LEARNED)}. At the median lengthscale an edge joins them in "
+        f"{counts('edge', MEDIAN)}, and it points to ozone in {counts('arrow', MEDIAN)}."
     )
     caption = (
         "Causal graphs of the ozone data for the first seed. Arrows are directions that all graphs of the equivalence "

@@ -132,7 +132,7 @@ EXPERIMENT = Experiment(
             scales=("quick", "paper"),
         ),
         Claim(
-            "their run time grows with the number of colours, at which beliefs are evaluated",
+            "the run time of constant updates grows with the number of colours, at which beliefs are evaluated",
             "constant, times as long with most colours as with fewest",
             1.0,
             scales=("quick", "paper"),

@@ -26,7 +26,7 @@ def run(setting: Setting) -> Outcome:
     figure.legend(loc="outside right center", fontsize="small")
     return Outcome(
         f"At {colours[-1]} colours ε = 0.1, 0.01 and 0.001 need {_listed(mean[0, :, -1])} features and "
-        f"{_listed(mean[1, :, -1])} tensor features.",
+        f"{_listed(mean[1, :, -1])} tensor features, respectively.",
         {
             "growth": Number.mean((every[:, 1, :, -1] / every[:, 1, :, 0]).min(axis=1)),
             "growth at the end": Number.mean((every[:, 1, :, -1] / every[:, 1, :, colours.index(MANY)]).min(axis=1)),
@@ -70,7 +70,8 @@ def ranks(colours: tuple[int, ...], setting: Setting, draw: int) -> list[list[li
 
 
 def _listed(values: np.ndarray) -> str:
-    return ", ".join(f"{value:.0f}" for value in values)
+    *others, last = [f"{value:.0f}" for value in values]
+    return f"{', '.join(others)} and {last}"
 
 
 EXPERIMENT = Experiment(

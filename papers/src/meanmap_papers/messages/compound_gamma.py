@@ -327,8 +327,9 @@ EXPERIMENT = Experiment(
             scales=("quick", "paper"),
         ),
         Claim(
-            "its run time is several orders of magnitude lower (figure 4c), a hundredth or less of that of quadrature: "
-            "of a problem, or of one of many messages at a time, so that the cost of a call is not timed",
+            "the run time with the operator is several orders of magnitude lower (figure 4c), a hundredth or less of "
+            "that of quadrature: of a problem, or of one of many messages at a time, so that the cost of a call is not "
+            "timed",
             (
                 (
                     f"{CODE}: time of quadrature with 10⁶ nodes over its own",
@@ -341,8 +342,8 @@ EXPERIMENT = Experiment(
             scales=("quick", "paper"),
         ),
         Claim(
-            "its cost is much lower (experiment 2), a tenth or less of that of quadrature: of a problem, questions "
-            "included, or of a message once trained, alone or as one of many",
+            "the cost of the operator is much lower (experiment 2), at most a tenth of that of quadrature: of a whole "
+            "problem including calls of the oracle, or of one message after training, alone or as one of many",
             (
                 (
                     f"{CODE}: time of quadrature with 10⁶ nodes over its own",
@@ -378,7 +379,7 @@ EXPERIMENT = Experiment(
             ours=True,
         ),
         Claim(
-            "with it the time is a hundredth of that of quadrature with 10⁶ nodes or less",
+            "with the library's operator the time is at most a hundredth of that of quadrature with 10⁶ nodes",
             "library: time of quadrature with 10⁶ nodes over its own",
             low=100.0,
             scales=("quick", "paper"),

@@ -190,17 +190,18 @@ BANDS: tuple[tuple[str, str | tuple[tuple[str, ...], ...], float, float], ...] =
         np.inf,
     ),
     (
-        "it grows exponentially (section 6.2, in an unfinished note): as many decades a unit, within a factor of two",
+        "uncertainty grows exponentially (section 6.2, in an unfinished note): as many decades a unit, within a factor "
+        "of two",
         ((GROWTH, GROWTH_BEYOND),),
         0.5,
         2.0,
     ),
     ("uncertainty and error are positively correlated (figure 10)", AGREE, 0.0, np.inf),
     ("there is no large error where the operator is confident (figure 10)", WRONG, -np.inf, TENTH**3),
-    ("nor is it uncertain where the error is small (figure 10)", TIMID, -np.inf, TENTH**3),
+    ("the operator is not uncertain where the error is small (figure 10)", TIMID, -np.inf, TENTH**3),
     ("errors on training and test messages are alike (section 6.2)", ALIKE, -np.log10(2), np.log10(2)),
     (
-        "its uncertainty is much more reliable than that of forests (introduction), by 0.1 or more",
+        "the uncertainty of the operator is much more reliable than that of forests (introduction), by 0.1 or more",
         RELIABLE,
         0.1,
         np.inf,

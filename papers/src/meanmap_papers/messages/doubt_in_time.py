@@ -141,22 +141,22 @@ EXPERIMENT = Experiment(
             scales=("quick", "paper"),
         ),
         Claim(
-            "it levels off after about 1000 messages (draft, section 6.3)",
+            "uncertainty levels off after about 1000 messages (draft, section 6.3)",
             LATER,
             -np.log10(2),
             np.log10(2),
             scales=("quick", "paper"),
         ),
         Claim(
-            "it rises rapidly after the first EP iteration of each problem (text to figure 2), tenfold or more: from "
-            "the first sweep to the second, or over what it was at the end of the problem before",
+            "uncertainty rises rapidly after the first EP iteration of each problem (text to figure 2), tenfold or "
+            "more: from the first sweep to the second, or over what it was at the end of the problem before",
             ((AFTER, RISE),),
             low=1.0,
             scales=("quick", "paper"),
         ),
         Claim(
-            "and then falls steadily (figure 2): after the peak of a problem in most sweeps, read as more than half or "
-            "as nine of ten",
+            "uncertainty then falls steadily (figure 2): after the peak of a problem in most sweeps, read as more than "
+            "half or as nine of ten",
             ((Reading(STEADY, low=0.5), Reading(STEADY, low=0.9)),),
             scales=("quick", "paper"),
         ),

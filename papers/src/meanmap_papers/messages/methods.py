@@ -128,14 +128,15 @@ EXPERIMENT = Experiment(
     "Jitkrittum et al. (2015), draft, figures 6 and 8",
     (
         Claim(
-            "once trained, it takes far less time than sampling (introduction; on synthetic problems): a tenth or less",
+            "once trained, the operator takes far less time than sampling (introduction; on synthetic problems): a "
+            "tenth or less",
             "times less than sampling, as published",
             low=10.0,
             scales=("paper",),
             over=ONE,
         ),
         Claim(
-            "its loss matches that of sampling and quadrature (section 6.3): at most 0.01 of test error more",
+            "the loss of the operator matches that of sampling and quadrature (section 6.3): at most 0.01 of test error more",
             "test error added, as published",
             high=0.01,
             scales=("paper",),
@@ -150,7 +151,7 @@ EXPERIMENT = Experiment(
             over=ONE,
         ),
         Claim(
-            "with it posteriors are within 0.001 nats of those by quadrature",
+            "with the library's operator posteriors are within 0.001 nats of those by quadrature",
             "KL of the learned",
             high=1e-3,
             scales=("quick", "paper"),
@@ -158,7 +159,7 @@ EXPERIMENT = Experiment(
             over=ONE,
         ),
         Claim(
-            "and test errors differ from those of quadrature by at most 0.01",
+            "with the library's operator test errors differ from those of quadrature by at most 0.01",
             "change of the test error",
             high=0.01,
             scales=("quick", "paper"),

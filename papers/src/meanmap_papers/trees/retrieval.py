@@ -288,7 +288,7 @@ EXPERIMENT = Experiment(
             low=0.1,
         ),
         _claim(
-            "there the topic model is qualitatively similar: it, too, gains by evidence (section 6.1)",
+            "on the linguistic tree the topic model is qualitatively similar: it, too, gains by evidence (section 6.1)",
             "gain of topic model from all evidence, linguistic tree",
             low=0.0,
         ),
