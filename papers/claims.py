@@ -22,7 +22,7 @@ TITLES = {
     "messages": "Just-in-time kernel regression",
 }
 LEAD = """\
-What the four papers claim in print, in the texts that we had (:doc:`index` names them), and what became of each claim:"""
+What the four papers claim in print, in the texts that we had (named in :doc:`index`), and what became of each:"""
 MEANING = """\
 A tested claim is judged by the rule of :doc:`index`:
 
@@ -30,9 +30,10 @@ A tested claim is judged by the rule of :doc:`index`:
 - *no*: refuted;
 - *not settled*: the measurement was too imprecise for either, readings disagree, or there is no standard error;
 - *not tested*: a run of ours could settle the claim, and none did, so that it is not reproduced;
-- *not testable*: no run could settle the claim as it is stated. Examples are definitions, formulas, derivations, numbers
-  of operations, bounds in the limit, praise of one number that is compared with nothing, and claims that cannot fail;
-  and numbers that depend on something not stated, on data that are not available or on programs that were not run.
+- *not testable*: no run could settle the claim as it is stated. Examples are definitions, formulas, derivations,
+  numbers of operations, bounds in the limit, praise of one number that is compared with nothing, and claims that cannot
+  fail; and numbers that depend on something not stated, on data that are not available or on programs that were not
+  run.
 
 Claims of the papers are tested with the paper's method as far as it is stated; each section lists deviations. What
 was measured with the library's variant of it is a claim of ours. If the paper has no number, the band is ours: the

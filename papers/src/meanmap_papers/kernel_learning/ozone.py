@@ -66,8 +66,8 @@ def run(setting: Setting) -> Outcome:
 
     answer = (
         "In four readings of the paper's test (levels 0.05, 0.01 and 0.001, and 0.05 with autoregressive innovations) "
-        f"an edge joins temperature and ozone in {counts('edge', LEARNED)} of {seeds} runs, respectively, and it points "
-        f"to ozone in {counts('arrow', LEARNED)}. At the median lengthscale an edge joins them in "
+        f"an edge joins temperature and ozone in {counts('edge', LEARNED)} of {seeds} runs, respectively, and it "
+        f"points to ozone in {counts('arrow', LEARNED)}. At the median lengthscale an edge joins them in "
         f"{counts('edge', MEDIAN)}, and it points to ozone in {counts('arrow', MEDIAN)}."
     )
     caption = (

@@ -190,8 +190,7 @@ BANDS: tuple[tuple[str, str | tuple[tuple[str, ...], ...], float, float], ...] =
         np.inf,
     ),
     (
-        "uncertainty grows exponentially (section 6.2, in an unfinished note): as many decades a unit, within a factor "
-        "of two",
+        "uncertainty grows exponentially (6.2, in an unfinished note): as many decades a unit, within a factor of two",
         ((GROWTH, GROWTH_BEYOND),),
         0.5,
         2.0,

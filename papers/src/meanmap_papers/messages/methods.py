@@ -136,7 +136,7 @@ EXPERIMENT = Experiment(
             over=ONE,
         ),
         Claim(
-            "the loss of the operator matches that of sampling and quadrature (section 6.3): at most 0.01 of test error more",
+            "the operator's loss matches that of sampling and quadrature (section 6.3): at most 0.01 worse",
             "test error added, as published",
             high=0.01,
             scales=("paper",),
