@@ -247,3 +247,43 @@ def test_which_group_minus_which_is_said_and_the_order_of_categories_is_kept():
     several = mm.k_sample_test({name: {"y": rng.normal(size=20)} for name in "cba"}, n_permutations=99, rng=0)
     assert "differences are second minus first" in str(several)
     assert [each.names for each in several.differences[:1]] != [("a", "b")]
+
+
+def test_each_row_of_the_frame_says_which_quantity_it_is():
+    """There were two rows of a column of amounts, of all and of those not 0, that nothing told apart, and no rank
+    correlation, median or number of rows, although the printed table and lines have them."""
+    rng = np.random.default_rng(0)
+    z = rng.normal(size=(2, 600))
+    tables = []
+    for k, r in enumerate((0.0, 0.8)):
+        a = rng.normal(size=600)
+        table = {"a": a * (1 + k), "b": r * a + np.sqrt(1 - r**2) * z[k], "cost": costs(rng, 600)}
+        tables.append(pd.DataFrame(table | {"site": rng.choice(["n", "s", "e"], 600)}))
+    tables[0].loc[:99, "a"] = np.nan
+    result = mm.two_sample_test(*tables, missing="drop", n_permutations=99, rng=0)
+    frame, found = result.differences.to_frame(), result.differences
+    assert not frame[["column", "quantity"]].duplicated().any()
+    assert list(frame.quantity[: len(found)]) == [each.quantity for each in found]
+    assert {"mean", "mean where not 0", "share of 0", "share of missing values", "share of n"} < {*frame.quantity}
+    (related,) = frame[frame.quantity == "rank correlation"].to_dict("records")
+    assert (related["column"], related["estimate"]) == ("a and b", found.relations[0].estimate)
+    a = frame[(frame.column == "a") & (frame.quantity == "mean")].iloc[0]
+    (of_a,) = (each for each in found if (each.column, each.quantity) == ("a", "mean"))
+    assert (a.first_median, a.second_median) == of_a.medians
+    assert (a.first_sd, a.second_sd, a.ratio) == (*of_a.deviations, of_a.ratio.estimate)
+    b = frame[(frame.column == "b") & (frame.quantity == "mean")].iloc[0]
+    assert (b.first_rows, b.second_rows) == (600, 600)
+    said = json.loads(json.dumps(result.to_dict()))
+    assert [each["quantity"] for each in said["differences"]] == [each.quantity for each in found]
+    effect = mm.two_sample_effect(*tables, missing="drop", rng=0)
+    assert effect.to_dict()["correlations"] == said["correlations"]
+
+
+def test_labels_that_are_counted_are_all_there():
+    """A label without a clear difference was in no list, although intervals were simultaneous for it, too."""
+    rng = np.random.default_rng(0)
+    countries = ["DE", "AT", "CH", "FR", "IT"]
+    x, y = (pd.DataFrame({"country": rng.choice(countries, 500)}) for _ in range(2))
+    found = mm.two_sample_test(x, y, n_permutations=99, rng=0).differences
+    assert {each.label for each in found} == {*countries}
+    assert len(found) == found.comparisons == 5

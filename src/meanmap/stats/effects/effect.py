@@ -84,7 +84,7 @@ class Effect(Paged, Value):
         """The effect as plain Python values, ready for JSON."""
         intervals = {name: [each.estimate, each.low, each.high] for name, each in self._intervals.items()}
         rest: dict[str, Any] = {"confidence": self.confidence, "method": self.method, "kernel": repr(self.kernel)}
-        rest |= {"differences": [each.to_dict() for each in self.differences]} if self.differences else {}
+        rest |= self.differences.to_dict()
         return {**intervals, **rest, "sizes": list(self.sizes), "warnings": list(self.warnings)}
 
     def to_frame(self) -> Any:

@@ -27,8 +27,8 @@ _UNITS = "independent rows, clusters or pairs in a sample"
 class ColumnDifference(Value):
     """How one column differs between two samples.
 
-    `result.differences` of `two_sample_test` holds one for each column of numbers, and one for each frequent label, or
-    for the share of ones if numbers are 0 or 1; and if rows with missing values are dropped, one for the share of
+    `result.differences` of `two_sample_test` holds one for each column of numbers, and one for each of its 20 most
+    frequent labels, or for the share of ones if numbers are 0 or 1; and if rows with missing values are dropped, one for the share of
     missing values of each column that has any. The test itself does not compare these. If more than half of the numbers
     are one value, such as zero, two more compare the share of this value and the mean of the others. Standard
     deviations are given if they are shown to differ. `print(difference)` shows one line, `print(result.differences)` a
@@ -106,12 +106,19 @@ class ColumnDifference(Value):
         """Whether means, shares or standard deviations are shown to differ."""
         return self.clear or self.ratio is not None
 
+    @property
+    def quantity(self) -> str:
+        """What of the column is compared: the mean, that of a part of the rows, or the share of a label."""
+        if self.label is None:
+            return "mean" if self.without is None else f"mean where not {self.without}"
+        return "share of missing values" if self.label == MISSING_LABEL else f"share of {label_shown(self.label)}"
+
     def to_dict(self) -> dict[str, Any]:
         """The difference as plain Python values, ready for JSON."""
         ends = plain(self.difference, "estimate", "low", "high")
         ends |= {} if self.has_interval else {"low": None, "high": None}  # JSON has no infinity
         first, second = (str(end) if isinstance(end, np.datetime64) else end for end in (self.first, self.second))
-        what = plain(self, "column", "label", "without")
+        what = plain(self, "column", "quantity", "label", "without")
         ends = {"first": first, "second": second, **ends}
         ratio = None if self.ratio is None else plain(self.ratio, "estimate", "low", "high")
         own = [name for name in ("unadjusted", "pvalue") if getattr(self, name) is not None]
@@ -267,26 +274,44 @@ class Differences(Value, Sequence[ColumnDifference]):
             clear.append(f"The {what} is {first} in {one} and {second} in {other}, a difference of {by}.")
         return tuple(clear)
 
+    def to_dict(self) -> dict[str, Any]:
+        """All differences as plain Python values, ready for JSON; empty if there are none."""
+        found = {"differences": [each.to_dict() for each in self]} if self else {}
+        relations = [each.to_dict() for each in self.relations]
+        return {**found, **({"correlations": relations} if relations else {})}
+
     def to_frame(self) -> Any:
-        """A pandas frame with a row for each difference: column, label, first, second (the means or shares), estimate,
-        low, high and clarity. With several samples it also names the two: first_sample, second_sample. If standard
-        deviations are shown to differ, first_sd and second_sd hold them, and ratio, ratio_low and ratio_high their
-        ratio.
+        """A pandas frame with a row for each difference, in this order, and for each rank correlation that differs.
+
+        Its columns are column, quantity ("mean", "mean where not 0", "share of a", "share of missing values" or "rank
+        correlation"), label, first, second (the means, shares or correlations), estimate, low, high and clarity. With
+        several samples it also names the two: first_sample, second_sample. Where there are any, it has first_median,
+        first_sd, first_unadjusted and first_rows beside the same of the second sample; ratio, ratio_low and ratio_high
+        of standard deviations that are shown to differ; and pvalue.
         """
-        names = ("column", "label", "first", "second")
-        found = {name: [getattr(each, name) for each in self] for name in names}
+        related = self.relations
+        both = (*self, *related)
+        found: dict[str, Any] = {"column": [each.column for each in both]}
+        found |= {"quantity": [each.quantity for each in self] + ["rank correlation"] * len(related)}
+        found |= {"label": [each.label for each in self] + [None] * len(related)}
+        ends = ("first", "second")
+        found |= {end: [getattr(each, end) for each in both] for end in ends}
         if self._several:
-            found |= {f"{end}_sample": [each.names[k] for each in self] for k, end in enumerate(("first", "second"))}
-        found |= {end: [getattr(each.difference, end) for each in self] for end in ("estimate", "low", "high")}
-        found |= {"clarity": [each.clarity for each in self]}
+            found |= {f"{end}_sample": [each.names[k] for each in self] for k, end in enumerate(ends)}
+        sides = [each.difference for each in self] + [Interval(r.estimate, r.low, r.high) for r in related]
+        found |= {end: [getattr(each, end) for each in sides] for end in ("estimate", "low", "high")}
+        found |= {"clarity": [each.clarity for each in self] + [np.nan] * len(related)}
+        pairs = {"median": "medians", "sd": "deviations", "unadjusted": "unadjusted", "rows": "rows"}
+        for what, name in pairs.items():
+            values = [getattr(each, name, None) for each in both]
+            if any(values):
+                found |= {f"{end}_{what}": [np.nan if v is None else v[k] for v in values] for k, end in enumerate(ends)}
         if self._spread:
-            nothing = (np.nan, np.nan)
-            pairs = [each.deviations or nothing for each in self]
-            ratios = [each.ratio or Interval(np.nan, *nothing) for each in self]
-            found |= {f"{end}_sd": [pair[k] for pair in pairs] for k, end in enumerate(("first", "second"))}
+            ratios = [getattr(each, "ratio", None) or Interval(np.nan, np.nan, np.nan) for each in both]
             found |= {"ratio": [each.estimate for each in ratios]}
             found |= {f"ratio_{end}": [getattr(each, end) for each in ratios] for end in ("low", "high")}
-        return frame_of(found)
+        pvalues = [getattr(each, "pvalue", None) for each in both]
+        return frame_of(found | ({"pvalue": pvalues} if any(p is not None for p in pvalues) else {}))
 
     @property
     def unlike(self) -> bool:
@@ -326,10 +351,10 @@ class Differences(Value, Sequence[ColumnDifference]):
         """All differences as a table of a page; empty if there are none."""
         if not self:
             return ()
-        head, *rows = self.rows()
+        (head, *rows), unlike = self.rows(), self.unlike
         more = [("",) for _ in self.relations]
-        more += [(*((e.as_they_are,) if self.unlike else ()), f"{e.clarity:.3g}") for e in self]
-        names = (*(("unadjusted",) if self.unlike else ()), "standard errors")
+        more += [(*((e.as_they_are,) if unlike else ()), f"{e.clarity:.3g}") for e in self]
+        names = (*(("unadjusted",) if unlike else ()), "standard errors")
         return (((*head, *names), *((*row, *last) for row, last in zip(rows, more, strict=True))),)
 
     def __str__(self) -> str:

@@ -2,8 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from itertools import combinations
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from scipy.special import ndtri, stdtrit
@@ -12,26 +11,20 @@ from meanmap.core.tables.chunks import source_of
 from meanmap.core.tables.doubts import columns_in
 from meanmap.core.tables.kinds import family_of
 from meanmap.core.tables.missing import MISSING_LABEL, length
-from meanmap.core.tables.order import holds_dates
 from meanmap.core.tables.table import Table
-from meanmap.core.tables.written import MANY
 from meanmap.core.types import Data
-from meanmap.core.values import label_text, says_yes
+from meanmap.core.values import label_text
 from meanmap.stats.designs.exchanges import Exchange
 from meanmap.stats.result import Interval
 from meanmap.stats.samples.by_column import ColumnDifference, Differences
-from meanmap.stats.samples.cells import Cells
-from meanmap.stats.samples.deviations import LEAST_UNITS, clear_ratio, deviations_of
+from meanmap.stats.samples.comparisons import Comparison, Pair, comparisons_of, pairs_of
+from meanmap.stats.samples.deviations import clear_ratio, deviations_of
 from meanmap.stats.samples.own_rows import Columns, OwnRows, called
 from meanmap.stats.samples.relations import Relation, changed_relations
 from meanmap.stats.samples.skewed import Law, law_of_means, means_of
-from meanmap.stats.settings import LEAST_POINTS
 
 __all__ = ["are_tables", "by_name", "differences", "differences_of_all", "mostly_one_value"]
 
-# This many labels of a column, the most frequent in all samples, have a row each, and as many that one sample lacks. So
-# many are compared; the others have a row if their interval excludes zero.
-MOST_LABELS, MOST_COMPARED = 3, 20
 # With more rows, medians and correlations are computed from evenly spaced rows.
 MOST_SORTED = 200_000
 # Standard errors of shares up to this are rounding errors: all rows are equal.
@@ -93,27 +86,27 @@ def differences_of_all(
     columns = _shared({name: by_name(sample, name) for name, sample in samples.items()})
     if not columns or (len(columns) > MOST_COLUMNS and not are_tables(list(samples.values()))):
         return Differences()
-    pairs = _pairs({name: length(sample) for name, sample in samples.items()}, design)
+    pairs = pairs_of({name: length(sample) for name, sample in samples.items()}, design)
     wider = {} if own is None else _wider(columns, own.columns)
-    compared: list[_Compared] = []
+    compared: list[Comparison] = []
     for name, parts in columns.items():
         if own is None or name not in wider:
-            compared += _compared(name, parts, pairs)
+            compared += comparisons_of(name, parts, pairs)
             continue
         sizes = {sample: len(part) for sample, part in wider[name].items()}
-        among = pairs if own.design is None else _pairs(sizes, own.design.among(own.there[name]))
-        compared += [each._replace(own=True) for each in _compared(name, wider[name], among)]
+        among = pairs if own.design is None else pairs_of(sizes, own.design.among(own.there[name]))
+        compared += [each._replace(own=True) for each in comparisons_of(name, wider[name], among)]
     compared += [] if own is None else _of_gaps({name: own.gaps[name] for name in columns if name in own.gaps}, own)
     found = _estimated(compared, confidence, "" if design is None else design.told("").strip())
     return found if design is not None or len(samples) != 2 else replace(found, relations=_relations(columns))
 
 
-def _of_gaps(gaps: Mapping[str, Columns], own: OwnRows) -> list["_Compared"]:
+def _of_gaps(gaps: Mapping[str, Columns], own: OwnRows) -> list[Comparison]:
     """The comparisons of shares of missing values, of all rows whose design is known."""
     if not gaps:
         return []
-    pairs = _pairs({name: len(part) for name, part in next(iter(gaps.values())).items()}, own.design)
-    found = [each for name, parts in gaps.items() for each in _compared(name, parts, pairs)]
+    pairs = pairs_of({name: len(part) for name, part in next(iter(gaps.values())).items()}, own.design)
+    found = [each for name, parts in gaps.items() for each in comparisons_of(name, parts, pairs)]
     return [each._replace(own=True, gaps=True) for each in found]
 
 
@@ -153,7 +146,7 @@ def mostly_one_value(first: Data, second: Data, names: tuple[str, str], confiden
     value = 0               70 %  60 %  -10 (-55.5 to 38.8) points
     """
     columns = _both(first, second, names).items()
-    parts = [each for name, pair in columns for each in _compared(name, pair, [_Pair(names)])]
+    parts = [each for name, pair in columns for each in comparisons_of(name, pair, [Pair(names)])]
     return _estimated(parts if any(each.without is not None for each in parts) else [], confidence)
 
 
@@ -187,7 +180,7 @@ def by_name(sample: Data, argument: str) -> dict[str, np.ndarray]:
     return {called(label): np.asarray(column) for label, column in columns}
 
 
-def _estimated(compared: Sequence["_Compared"], confidence: float, design: str = "") -> Differences:
+def _estimated(compared: Sequence[Comparison], confidence: float, design: str = "") -> Differences:
     """The differences with simultaneous intervals, the clearest first."""
     distinct = {(*each[1:3], each.without, each.first.tobytes(), each.second.tobytes()) for each in compared}
     level = (1 - confidence) / max(len(distinct), 1)  # copies of a column count once
@@ -203,7 +196,6 @@ def _estimated(compared: Sequence["_Compared"], confidence: float, design: str =
     clarities = [max(abs(one.clarity), abs(by)) for one, by in found]
     # Of equally clear differences, such as of "revenue = 0" and of "bought", a plain column comes first.
     order = sorted(range(len(found)), key=lambda k: (-round(clarities[k], 9), compared[k].is_of_one_number))
-    order = [k for k in order if found[k][0].clear or not compared[k].rare]
     each = tuple(replace(found[k][0], unadjusted=compared[k].unadjusted) for k in order)
     numbers = len(distinct), design, len(of_numbers), len({each.names for each in compared})
     return Differences(each, confidence, *numbers, unjudged=bool(few))
@@ -214,145 +206,7 @@ def are_tables(samples: Sequence[Any]) -> bool:
     return all(source_of(sample).named for sample in samples)
 
 
-class _Pair(NamedTuple):
-    """Two samples by name, and the cells of their design, if there is one."""
-
-    names: tuple[str, str]
-    cells: Cells | None = None
-
-
-def _pairs(sizes: Mapping[str, int], design: Exchange | None) -> list[_Pair]:
-    """Each pair of samples whose means can be compared."""
-    pairs = list(combinations(sizes, 2))
-    if design is None:
-        return [_Pair(pair) for pair in pairs]
-    if type(design) is not Exchange:  # the units of a user's own design need not be independent
-        return []
-    owner = np.repeat(list(sizes), list(sizes.values()))
-    parts = ((pair, design.among(np.isin(owner, pair))) for pair in pairs)
-    found = [_Pair(pair, _known((sizes[pair[0]], sizes[pair[1]]), part)) for pair, part in parts]
-    return [each for each in found if each.cells is not None]
-
-
-def _known(sizes: tuple[int, int], design: Exchange) -> Cells | None:
-    """The cells, if there are enough independent rows, clusters or pairs for the variance of a mean; else None."""
-    found = Cells.where_known(sizes, design)
-    compares = found is not None and found.contrasts.any() and min(found.effective(sizes)) >= LEAST_POINTS
-    return found if compares else None
-
-
-class _Compared(NamedTuple):
-    """A column of two samples; the label or number whose shares are compared; the number that was left out; whether
-    standard deviations are compared; whether rows are all in which the column is observed, not only complete ones;
-    whether the label is shown only if its shares differ; and whether values are missing where the column is true.
-    """
-
-    name: str
-    label: Any
-    names: tuple[str, str]
-    first: np.ndarray
-    second: np.ndarray
-    without: float | None = None
-    cells: Cells | None = None
-    spreads: bool = False
-    own: bool = False
-    rare: bool = False
-    gaps: bool = False
-
-    @property
-    def unadjusted(self) -> tuple[float, float] | None:
-        """The means or shares of all rows with equal weights, if rows have different weights in the comparison."""
-        if self.cells is None or self.cells.design.is_alike or family_of(self.first) == "time":
-            return None
-        first, second = (each if self.label is None else each == self.label for each in (self.first, self.second))
-        return float(np.mean(first, dtype=float)), float(np.mean(second, dtype=float))
-
-    @property
-    def is_of_one_number(self) -> bool:
-        """Whether shares of rows with one number of several are compared."""
-        return self.label is not None and family_of(self.first) == "number" and self.label != 1.0
-
-    @property
-    def has_few_units(self) -> bool:
-        """Whether the design leaves too few independent rows, clusters or pairs to compare standard deviations."""
-        sizes = len(self.first), len(self.second)
-        return self.cells is not None and min(self.cells.effective(sizes)) < LEAST_UNITS
-
-    @property
-    def rows(self) -> tuple[int, int] | None:
-        """The numbers of rows of both samples, if these are not the complete rows."""
-        return (len(self.first), len(self.second)) if self.own and self.without is None else None
-
-
-def _compared(name: str, samples: Mapping[str, np.ndarray], pairs: Sequence[_Pair]) -> list[_Compared]:
-    """The comparisons of pairs of samples in one column; none if all rows have one value."""
-    parts = list(samples.values())
-    family = family_of(parts[0])
-    if any(each.ndim > 1 or family_of(each) != family for each in parts) or family == "duration":
-        return []
-    both = np.concatenate(parts)
-    if (both == both[:1]).all():
-        return []
-
-    def of(pair: _Pair, label: Any = None) -> _Compared:
-        first, second = (samples[each] for each in pair.names)
-        return _Compared(name, label, pair.names, first, second, cells=pair.cells)
-
-    if family in ("label", "boolean"):
-        labels, shown = _labels(parts)
-        return [of(pair, label)._replace(rare=at >= shown) for at, label in enumerate(labels) for pair in pairs]
-    if family == "number" and np.isin(both, (0, 1)).all():  # their means are shares
-        return [of(pair, 1.0) for pair in pairs]
-    means = [of(pair) for pair in pairs]
-    value = _most_have(parts) if family == "number" else None
-    if value is None:
-        return [each._replace(spreads=family == "number") for each in means]
-    rest = (_without(each, value) for each in means)
-    return [*means, *(of(pair, value) for pair in pairs), *(each for each in rest if each is not None)]
-
-
-def _without(means: _Compared, value: float) -> _Compared | None:
-    """The comparison of the rows that do not have this number, if there are enough."""
-    x, y = (column[column != value] for column in (means.first, means.second))
-    found = means._replace(first=x, second=y, without=value)
-    if min(len(x), len(y)) < 2:
-        return None
-    if means.cells is None:
-        return found
-    some = np.concatenate([means.first, means.second]) != value
-    cells = _known((len(x), len(y)), means.cells.design.among(some))
-    return None if cells is None else found._replace(cells=cells)
-
-
-def _most_have(parts: Sequence[np.ndarray]) -> float | None:
-    """The number that more than half of all rows have, if there are several others."""
-    both = np.concatenate(parts)
-    middle = np.partition(both, len(both) // 2)[len(both) // 2]
-    others = both[both != middle]
-    several = 0 < len(others) < len(both) / 2 and others.min() < others.max()
-    return float(middle) if several else None
-
-
-def _labels(parts: Sequence[np.ndarray]) -> tuple[list[Any], int]:
-    """The labels to compare, and how many of these have a row in any case: of two labels the one that means yes, or
-    else the rarer one; of more the most frequent ones in all samples, and those that a sample lacks.
-    """
-    labels, codes = np.unique(np.concatenate(parts), return_inverse=True)
-    if len(labels) == 2:
-        said = [label for label in labels if says_yes(label)]
-        return (said if len(said) == 1 else [labels[int(2 * codes.sum() <= len(codes))]]), 1
-    if 2 * len(labels) > len(codes) or (len(labels) >= MANY and holds_dates(labels)):  # texts, names of rows, dates
-        return [], 0
-    ends = np.cumsum([len(part) for part in parts])[:-1]
-    counts = np.stack([np.bincount(part, minlength=len(labels)) for part in np.split(codes, ends)])
-    order = np.argsort(-counts.sum(axis=0), kind="stable")
-    alone = [at for at in order if not counts[:, at].all()]
-    shown = list(dict.fromkeys([*order[:MOST_LABELS], *alone[:MOST_LABELS]]))
-    rest = [at for at in order if at not in shown][: MOST_COMPARED - len(shown)]
-    return [labels[at] for at in [*shown, *rest]], len(shown)
-
-
-def _of_means(compared: _Compared, level: float, own: float, alone: bool) -> tuple[ColumnDifference, float]:
+def _of_means(compared: Comparison, level: float, own: float, alone: bool) -> tuple[ColumnDifference, float]:
     """The difference of means at `level`, and that of log standard deviations at level `own`, in standard errors; with
     a p-value of the means of all rows if no other column is compared.
     """
@@ -390,7 +244,7 @@ def _median(column: np.ndarray) -> float:
     return float(np.median(column[:: -(-len(column) // MOST_SORTED)]))
 
 
-def _of_shares(compared: _Compared, level: float) -> ColumnDifference:
+def _of_shares(compared: Comparison, level: float) -> ColumnDifference:
     x, y = compared.first == compared.label, compared.second == compared.label
     if compared.cells is None:
         shares = float(x.mean()), float(y.mean())

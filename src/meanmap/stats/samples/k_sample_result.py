@@ -52,12 +52,7 @@ class ColumnsResult(TestResult):
 
     def to_dict(self) -> dict[str, Any]:
         """The result as plain Python values, ready for JSON."""
-        found = super().to_dict()
-        if not self.differences:
-            return found
-        found |= {"differences": [each.to_dict() for each in self.differences]}
-        relations = [each.to_dict() for each in self.differences.relations]
-        return found | ({"correlations": relations} if relations else {})
+        return super().to_dict() | self.differences.to_dict()
 
     def lines(self) -> list[tuple[str, str]]:
         """The result in words."""

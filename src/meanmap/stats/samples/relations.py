@@ -31,19 +31,23 @@ class Relation(Value):
     high: float
 
     @property
-    def what(self) -> str:
-        """The compared quantity, as a text."""
-        return f"rank correlation of {self.pair[0]} and {self.pair[1]}"
+    def column(self) -> str:
+        """Both columns, as a text."""
+        return f"{self.pair[0]} and {self.pair[1]}"
+
+    @property
+    def estimate(self) -> float:
+        """The second correlation minus the first."""
+        return self.second - self.first
 
     def cells(self) -> tuple[str, str, str, str]:
         """The compared quantity, its value in both samples, and the difference with its interval, as texts."""
-        change = f"{self.second - self.first:z.2f} ({self.low:z.2f} to {self.high:z.2f})"
-        return self.what, f"{self.first:z.2f}", f"{self.second:z.2f}", change
+        change = f"{self.estimate:z.2f} ({self.low:z.2f} to {self.high:z.2f})"
+        return f"rank correlation of {self.column}", f"{self.first:z.2f}", f"{self.second:z.2f}", change
 
     def to_dict(self) -> dict[str, Any]:
         """The relation as plain Python values, ready for JSON."""
-        change = {"estimate": self.second - self.first, **plain(self, "low", "high")}
-        return {"columns": list(self.pair), **plain(self, "first", "second"), **change}
+        return {"columns": list(self.pair), **plain(self, "first", "second", "estimate", "low", "high")}
 
 
 def changed_relations(
