@@ -175,6 +175,31 @@ def test_the_same_at_the_command_line(form, ask, tmp_path):
     assert named["pvalue"] < 0.05
 
 
+@pytest.mark.parametrize("number", [2, 5, 9])
+@pytest.mark.parametrize("door", ["ask", "two", "k by", "effect", "independence"])
+def test_few_different_dates_are_left_out_as_many_are(door, number):
+    """Up to ten were compared as labels, without a word."""
+    table = people()
+    days = [f"2026-03-{1 + k:02}" for k in range(number)]
+    table["day"] = np.random.default_rng(1).choice(days, len(table))
+    found = DOORS[door](table)
+    out = "'day' holds dates or times as text and is left out; to use it, pass kinds={'day': 'time'}."
+    assert out in found.warnings
+    assert not any(each.column == "day" for each in getattr(found, "differences", ()))
+    assert not any("'day'" in note for note in DOORS[door](table, kinds={"day": "label"}).warnings)
+
+
+def test_few_different_dates_in_files_are_left_out(tmp_path):
+    table = people()
+    table["day"] = np.where(np.random.default_rng(1).random(len(table)) < 0.5, "01.03.2026", "02.03.2026")
+    table.to_csv(tmp_path / "t.csv", index=False)
+    for asked in (["two-sample", "t.csv", "--by", "arm"], [". ~ arm", "t.csv"]):
+        typed = [str(tmp_path / each) if each == "t.csv" else each for each in asked]
+        found = CliRunner().invoke(app, ["test", *typed, "--permutations", "99", "--seed", "0"])
+        assert "'day' holds dates or times as text and is left out" in found.output
+        assert "day =" not in found.output
+
+
 @pytest.mark.parametrize("form", KINDS)
 def test_columns_that_a_question_names_stay(form):
     if form in ("day", "hour"):  # as text

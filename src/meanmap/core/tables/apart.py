@@ -18,7 +18,7 @@ from meanmap.core.tables.chunks import source_of
 from meanmap.core.tables.missing import present, take
 from meanmap.core.tables.order import LEAST_ROWS, array_of, gives_place, holds_dates, may_be_ids, numbers_rows
 from meanmap.core.tables.table import raw_columns
-from meanmap.core.tables.written import MANY, Written
+from meanmap.core.tables.written import Written
 
 __all__ = [
     "apart_in",
@@ -149,7 +149,7 @@ def why_apart(column: np.ndarray) -> Why | None:
     True
     """
     words = np.unique(column) if holds_text(column) else column[:0]
-    if len(words) >= MANY and holds_dates(words):
+    if len(words) and holds_dates(words):
         return DATED, _kind_of_dates(words)
     if numbers_rows(column) and not _written_numbers(words):
         return NUMBERED, "label" if holds_text(column) else "number"
@@ -215,7 +215,7 @@ def _fills(whole: np.ndarray) -> bool:
 
 def why_not_watched(column: Any) -> Why | None:
     """Why batches, one after another, are compared without a column; None for other columns. Besides those that are
-    left out of other comparisons these are times, which differ in every batch, few dates, and ids with wide gaps.
+    left out of other comparisons these are times, which differ in every batch, months, and ids with wide gaps.
 
     Examples
     --------
@@ -231,7 +231,7 @@ def why_not_watched(column: Any) -> Why | None:
         times = values.dtype.kind == "M"
         return ("holds times, which differ in every batch,", "time") if times else (NUMBERED, "number")
     words = np.unique(values)
-    if holds_dates(words) or all(map(is_time, words.tolist())):
+    if all(map(is_time, words.tolist())):
         return DATED, _kind_of_dates(words)
     if _written_numbers(words):
         return None
