@@ -35,7 +35,7 @@ __all__ = [
 
 
 # Results that are printed as sentences.
-TOLD = ("notes", "warnings", "why")
+TOLD = ("answer", "notes", "warnings", "why")
 
 
 def tell_json(said: dict[str, Any]) -> None:
@@ -65,6 +65,7 @@ def tell(
         facts = result.to_dict()
         draws = facts.pop("null_draws")
         said = {"question": question, "level": level, "reject": result.reject(level), **facts}
+        said["answer"] = answer(result, question, level)
         said = {**said, "notes": list(notes), "meanmap": __version__}
         said |= {} if effect is None else {"effect": effect.to_dict()}
         tell_json({**said, "null_draws": draws} if with_draws else said)
@@ -79,9 +80,11 @@ def tell(
 
 
 def answer(result: TestResult, question: str, level: float) -> str:
-    """The answer in a sentence; a claim that is not shown is not thereby disproved. Another sentence says if shares of
-    missing values differ.
+    """The answer in a sentence; a claim that is not shown is not thereby disproved. Other sentences say if columns
+    differ that a test of complete rows does not see.
     """
+    if isinstance(result, ColumnsResult) and (beyond := result.beyond_test(level)):
+        return beyond
     gaps = result.of_missing if isinstance(result, ColumnsResult) else ""
     return " ".join(filter(None, (_answer(result, question, level), gaps)))
 

@@ -12,7 +12,8 @@ from meanmap.plots.facts import Chart, Page, Section
 from meanmap.plots.intervals import intervals_chart
 from meanmap.plots.paged import Paged
 from meanmap.stats.result import Interval
-from meanmap.stats.samples.by_column import Differences, said_of
+from meanmap.stats.samples.by_column import Differences
+from meanmap.stats.samples.said import said_of
 from meanmap.stats.shown import Shown
 
 __all__ = ["Effect", "doubt_about_mean"]

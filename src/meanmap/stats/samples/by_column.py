@@ -6,17 +6,17 @@ from typing import Any, overload
 
 import numpy as np
 
-from meanmap.core.language import in_python
+from meanmap.core.language import with_and
 from meanmap.core.tables.missing import MISSING_LABEL
 from meanmap.core.values import Value, frame_of, label_shown, plain
 from meanmap.stats.result import Interval
 from meanmap.stats.samples.deviations import LEAST_UNITS
 from meanmap.stats.samples.relations import Relation
 
-__all__ = ["ColumnDifference", "Differences", "said_of"]
+__all__ = ["ColumnDifference", "Differences"]
 
-# At most this many clear differences are printed; if fewer are clear, differences of at least this many columns.
-MOST_SAID, LEAST_SAID = 20, 5
+# So many columns that differ are named in one sentence.
+MOST_NAMED = 3
 ADJUSTED = (
     "values are adjusted to the strata or weights of the two samples compared, and unadjusted are those of all rows"
 )
@@ -27,12 +27,12 @@ _UNITS = "independent rows, clusters or pairs in a sample"
 class ColumnDifference(Value):
     """How one column differs between two samples.
 
-    `result.differences` of `two_sample_test` holds one for each column of numbers, and one for each of its 20 most
-    frequent labels, or for the share of ones if numbers are 0 or 1; and if rows with missing values are dropped, one for the share of
-    missing values of each column that has any. The test itself does not compare these. If more than half of the numbers
-    are one value, such as zero, two more compare the share of this value and the mean of the others. Standard
-    deviations are given if they are shown to differ. `print(difference)` shows one line, `print(result.differences)` a
-    table of all, and `result.differences.to_frame()` is a pandas frame.
+    `result.differences` of `two_sample_test` holds one for each column of numbers, one for each of the 20 most frequent
+    labels or for the share of ones if numbers are 0 or 1; and if rows with missing values are dropped, one for the
+    share of missing values of each column that has any. The test itself does not compare these. If more than half of
+    the numbers are one value, such as zero, two more compare the share of this value and the mean of the others.
+    Standard deviations are given if they are shown to differ. `print(difference)` shows one line,
+    `print(result.differences)` a table of all, and `result.differences.to_frame()` is a pandas frame.
 
     Attributes
     ----------
@@ -238,10 +238,14 @@ class Differences(Value, Sequence[ColumnDifference]):
         return ", ".join([*said, *([self.design] if self.design else [])])
 
     @property
+    def levels(self) -> str:
+        """The confidence levels of the intervals of differences and of standard deviations, as a text."""
+        apart = self.ratios > 1 and self._spread
+        return self.level + (f", and those of standard deviations for {self.ratios}" if apart else "")
+
+    @property
     def intervals(self) -> str:
         """The confidence levels of all intervals, and which rows are compared, as a text."""
-        apart = self.ratios > 1 and self._spread
-        more = f", and those of standard deviations for {self.ratios}" if apart else ""
         own = any(each.rows is not None and not each.of_gaps for each in self.each)
         gaps = any(each.of_gaps for each in self.each)
         said = ["each column by all rows that have it"] * own + ["shares of missing values by all rows"] * gaps
@@ -250,7 +254,7 @@ class Differences(Value, Sequence[ColumnDifference]):
         told += f"; {ADJUSTED}" * self.unlike
         told += "; those of rank correlations are simultaneous for all pairs of columns" * bool(self.relations)
         told += f"; standard deviations are not compared with fewer than {LEAST_UNITS} {_UNITS}" * self.unjudged
-        return f"{self.level}{more}{told}"
+        return f"{self.levels}{told}"
 
     @overload
     def __getitem__(self, at: int) -> ColumnDifference: ...
@@ -273,6 +277,28 @@ class Differences(Value, Sequence[ColumnDifference]):
             one, other = self[0].names
             clear.append(f"The {what} is {first} in {one} and {second} in {other}, a difference of {by}.")
         return tuple(clear)
+
+    def in_all_rows(self) -> str:
+        """The first columns that are shown to differ in all rows that have them, which are more than the complete ones,
+        and the quantities that do, as a text; empty if there are none.
+        """
+        quantities: dict[str, list[str]] = {}
+        for each in self:
+            if each.shown and each.rows is not None:
+                found = [each.quantity] * each.clear + ["standard deviation"] * (each.ratio is not None)
+                quantities.setdefault(each.column, []).extend(found)
+        said = [f"{name} ({', '.join(dict.fromkeys(found))})" for name, found in quantities.items()]
+        more = len(said) - MOST_NAMED
+        return with_and([*said[:MOST_NAMED], *([f"{more} more"] if more > 0 else [])]) if said else ""
+
+    @property
+    def all_rows(self) -> int:
+        """The number of rows of all samples with those that have missing values; 0 if there are none of these."""
+        found: dict[str, int] = {}
+        for each in self:
+            for name, rows in zip(each.names, each.rows or (0, 0), strict=True):
+                found[name] = max(found.get(name, 0), rows)
+        return sum(found.values())
 
     def to_dict(self) -> dict[str, Any]:
         """All differences as plain Python values, ready for JSON; empty if there are none."""
@@ -305,7 +331,8 @@ class Differences(Value, Sequence[ColumnDifference]):
         for what, name in pairs.items():
             values = [getattr(each, name, None) for each in both]
             if any(values):
-                found |= {f"{end}_{what}": [np.nan if v is None else v[k] for v in values] for k, end in enumerate(ends)}
+                beside = [(np.nan, np.nan) if value is None else value for value in values]
+                found |= {f"{end}_{what}": [pair[k] for pair in beside] for k, end in enumerate(ends)}
         if self._spread:
             ratios = [getattr(each, "ratio", None) or Interval(np.nan, np.nan, np.nan) for each in both]
             found |= {"ratio": [each.estimate for each in ratios]}
@@ -371,23 +398,3 @@ def _apart(first: float, second: float) -> tuple[str, str]:
     """Two numbers with enough digits to distinguish them, at least four; rounding errors do not count."""
     shown = [(f"{first:.{digits}g}", f"{second:.{digits}g}") for digits in range(4, 15)]
     return next((pair for pair in shown if pair[0] != pair[1]), shown[0])
-
-
-def said_of(found: Differences) -> list[str]:
-    """A line for each clear difference; if these are few, also for the clearest one of other columns, without shares of
-    missing values. If most rows of a column have one number, all three of its differences are shown.
-    """
-    related = []
-    for each in found.relations[:LEAST_SAID]:
-        what, first, second, by = each.cells()
-        related.append(f"{what}: {first} in {found[0].names[0]}, {second} in {found[0].names[1]}, a difference of {by}")
-    said = [each for each in found if each.shown][:MOST_SAID]
-    whole = {each.column for each in found if each.without is not None}
-    for each in (each for each in found if not each.of_gaps):
-        here = {other.column for other in said if not other.of_gaps}
-        new = each.column not in here or (each.column in whole and each not in said)
-        if len(related) + len(said) < LEAST_SAID and new:
-            said.append(each)
-    more = len(found) - len(said)
-    where = in_python("in result.differences", "on the page of --report")
-    return [*related, *map(str, said), *([f"and {more} more {where}"] if more > 0 else [])]

@@ -87,7 +87,7 @@ class Comparison(NamedTuple):
     @property
     def rows(self) -> tuple[int, int] | None:
         """The numbers of rows of both samples, if these are not the complete rows."""
-        return (len(self.first), len(self.second)) if self.own and self.without is None else None
+        return (len(self.first), len(self.second)) if self.own else None
 
 
 def comparisons_of(name: str, samples: Mapping[str, np.ndarray], pairs: Sequence[Pair]) -> list[Comparison]:

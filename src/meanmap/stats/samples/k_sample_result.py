@@ -12,7 +12,8 @@ from meanmap.stats.designs.exchanges import Exchange
 from meanmap.stats.result import TestResult
 from meanmap.stats.samples.all_rows import AllRows
 from meanmap.stats.samples.attribution import Attributed, attributed
-from meanmap.stats.samples.by_column import Differences, said_of
+from meanmap.stats.samples.by_column import Differences
+from meanmap.stats.samples.said import said_of
 from meanmap.stats.shown import MOST_CALLED, Shown
 
 __all__ = ["ColumnsResult", "KSampleResult"]
@@ -52,7 +53,7 @@ class ColumnsResult(TestResult):
 
     def to_dict(self) -> dict[str, Any]:
         """The result as plain Python values, ready for JSON."""
-        return super().to_dict() | self.differences.to_dict()
+        return {"answer": self._answer(), **super().to_dict(), **self.differences.to_dict()}
 
     def lines(self) -> list[tuple[str, str]]:
         """The result in words."""
@@ -60,8 +61,9 @@ class ColumnsResult(TestResult):
         said += [("intervals", self.differences.intervals)] if said else []
         said += [("means", self._of_means)] if self._of_means else []
         several = len({(each.column, each.names) for each in self.differences}) > 1
-        said += [("intervals", WEAK)] if several and self.pvalue > 0.05 and self.shows_some else []
-        said += [("missing", GAPS)] if self.missing_differ else []
+        beyond = self.beyond_test()
+        said += [("intervals", WEAK)] if several and self.pvalue > 0.05 and self.shows_some and not beyond else []
+        said += [("missing", GAPS)] if self.missing_differ and not beyond else []
         pvalues = ", ".join(f"{name} {pvalue:.3g}" for name, pvalue in self._printed_pvalues.items())
         every = ", all samples together" if len(self.sizes) > 2 else ""
         both = self.design is None and self._keeps_points
@@ -69,7 +71,7 @@ class ColumnsResult(TestResult):
         what = f"of each column{whole} and its dependence on others" if both else "of each column by itself"
         adjusted = f"({what}{every}; adjusted for {len(self.columns)} columns)"
         said += [("p-values", f"{pvalues} {adjusted}")] if pvalues else []
-        return [*super().lines(), *said]
+        return [*([("answer", beyond)] if beyond else []), *super().lines(), *said]
 
     def _question(self, shown: Shown) -> str | None:
         number = len(shown.names)
@@ -89,12 +91,28 @@ class ColumnsResult(TestResult):
     def _answer(self) -> str:
         clear = self.differences.sentences()
         means = f"{self._of_means[:1].upper()}{self._of_means[1:]}." if self._of_means else ""
+        if beyond := self.beyond_test():
+            return " ".join(filter(None, (beyond, means, *clear)))
         said = super()._answer()
         if self.pvalue > 0.05 and self.shows_some:
             found, null = self._verdict
             said = f"Weak evidence of {found}: {null} is not rejected at level 0.05 (p = {self.pvalue:.3g}), but"
             said += " an interval excludes zero."
         return " ".join(filter(None, (said, self.of_missing, means, *clear)))
+
+    def beyond_test(self, level: float = 0.05) -> str:
+        """Sentences on the columns that are shown to differ in all rows that have them, although the test of complete
+        rows does not reject; empty if there are none.
+        """
+        columns = "" if self.pvalue <= level else self.differences.in_all_rows()
+        if not columns:
+            return ""
+        which, number = f"{sum(self.sizes)} complete rows", self.differences.all_rows
+        which += f" of {number}" if number > sum(self.sizes) else ""
+        return (
+            f"Columns differ in all rows, complete or not: {columns}, as intervals show ({self.differences.levels}). "
+            f"The test itself is of the {which}: not rejected at level {level:g}, p = {self.pvalue:.3g}."
+        )
 
     @property
     def shows_some(self) -> bool:
@@ -134,9 +152,10 @@ class ColumnsResult(TestResult):
 
     @cached_property
     def _printed_pvalues(self) -> Mapping[str, float]:
-        """The p-values of columns, if the test rejects."""
+        """The p-values of columns, if the test rejects, or if they are of all rows, in which columns differ."""
         several = 1 < len(self.columns) <= MOST_PRINTED and (self.null.kind != "exchanges" or self.design is not None)
-        if not (self._keeps_points or self.alone) or self.pvalue > 0.05 or not several:
+        wanted = self.pvalue <= 0.05 or (self.design is None and self.beyond_test())
+        if not (self._keeps_points or self.alone) or not wanted or not several:
             return {}
         return self.column_pvalues(self.seed)
 
