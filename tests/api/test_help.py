@@ -58,3 +58,12 @@ def test_help_is_plain_text():
     assert len(shown) > 250
     found = {name: hit.group() for name, text in shown.items() if (hit := MARKUP.search(text))}
     assert not found
+
+
+def test_help_on_missing_values_says_where_codes_for_them_are_taken():
+    """`mm.pc(table, missing=[-999])` works, and its help had three words only. `mm.fit` takes no codes."""
+    shown = {name: pydoc.render_doc(value, renderer=pydoc.plaintext) for name, value in public().items()}
+    lines = re.compile(r"^[ |]*missing : (.*)$", re.MULTILINE)
+    said = {name: line for name, text in shown.items() for line in lines.findall(text) if "drop" in line}
+    assert len(said) >= 12
+    assert [name for name, line in said.items() if "or list of codes" not in line] == ["meanmap.fit"]

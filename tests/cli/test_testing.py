@@ -743,3 +743,15 @@ def test_gaps_that_go_with_another_column_are_noted(tmp_path):
     path.write_text("\n".join(["arm,cost,severity", *rows]))
     for asked in (["two-sample", path, "--by", "arm"], ["cost ~ severity", path]):
         assert "warning    the gaps of 'severity' go with 'cost': its mean is " in run(*asked, "--seed", 0).stdout
+
+
+def test_a_file_with_points_beside_a_decimal_comma_says_which_option_does_it(tmp_path):
+    """It was "looks like numbers: convert it", of a file that is right: --decimal , was typed for the other one."""
+    rng = np.random.default_rng(0)
+    for name, mark in (("comma", ","), ("point", ".")):
+        cells = [f"{a:.3f};{b:.2f}".replace(".", mark) for a, b in rng.normal(20, 3, size=(60, 2))]
+        (tmp_path / f"{name}.csv").write_text("\n".join(["x;y", *cells]) + "\n")
+    found = run("two-sample", tmp_path / "comma.csv", tmp_path / "point.csv", "--decimal", ",")
+    assert found.exit_code == 2
+    assert "looks like numbers: convert it (with --decimal , decimal points are not read)" in found.output
+    assert run("two-sample", tmp_path / "comma.csv", tmp_path / "point.csv").exit_code == 0

@@ -93,9 +93,9 @@ def condition(
     ridge : float, optional
         λ. By default the one with the smallest leave-one-out error Σᵢ ‖l(yᵢ, ·) − μ⁽⁻ⁱ⁾_{Y|xᵢ}‖², in closed form, on at
         most 1000 points, or 100,000 with features; n λ is kept for all points.
-    missing : {"raise", "drop", "category"}
+    missing : {"raise", "drop", "category"}, or list of codes
         Treatment of missing values: an error; pairs with one in x or y are dropped; or missing labels form their own
-        label.
+        label. A list of codes, such as ["?", -999], drops pairs with these, too.
     kinds : mapping of column to kind, optional
         The kinds of columns whose data type does not show it, such as {"zip": "label"}: see `Schema.of`.
 

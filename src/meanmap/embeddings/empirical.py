@@ -64,9 +64,9 @@ def embed(
         Weights of the points, instead of 1/n; not normalised. For the empirical estimator only.
     ridge : float, optional
         λ of "shrinkage" and "ridge"; chosen by closed-form leave-one-out if not given.
-    missing : {"raise", "drop", "category"}
+    missing : {"raise", "drop", "category"}, or list of codes
         Treatment of missing values: an error; rows with one are dropped, and a warning counts them; or missing labels
-        form their own label.
+        form their own label. A list of codes, such as ["?", -999], drops rows with these, too.
     kinds : mapping of column to kind, optional
         The kinds of columns whose data type does not show it, such as {"zip": "label"}: see `Schema.of`.
 

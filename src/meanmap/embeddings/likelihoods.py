@@ -65,7 +65,7 @@ def likelihood(
         λ for both inverses, or (λ₁ of x, λ₂ of y). By default one λ, relative to each kernel's size, that minimises the
         ten-fold held-out error of f(x, y) as an estimate of the density ratio r = p(x, y) / (p(x) p(y)), ½ E_{p(x)p(y)}
         f² − E_{p(x,y)} f, which is ½ E (f − r)² up to a constant (Kanamori, Hido & Sugiyama 2009).
-    missing : {"raise", "drop", "category"}
+    missing : {"raise", "drop", "category"}, or list of codes
         Treatment of missing values, as in `condition`.
     kinds : mapping of column to kind, optional
         The kinds of columns whose data type does not show it, such as {"zip": "label"}: see `Schema.of`.

@@ -68,7 +68,7 @@ def read_table(
         otherwise the most frequent separator of the first line.
     labels : names
         Columns to read as labels although they look like numbers.
-    missing : {"drop", "category", "raise"}
+    missing : {"drop", "category", "raise"}, or list of codes
         Drop the rows with a missing value in any of the columns, treat missing labels as a label of their own, or
         refuse them. A list of codes, such as ["?", -999], names codes for missing values, whose
         rows are dropped too.

@@ -152,8 +152,9 @@ def learn_kernel(
         "pseudolikelihood" is eq. 15 of Flaxman et al. (2016), as corrected: see `log_pseudolikelihood`.
         "held-out" is not in the paper: the log density of each point under the embedding of the others. It needs no
         landmarks and no noise.
-    missing : {"raise", "drop"}
-        What happens to missing values: an error, or the rows are dropped, and the report counts them by column.
+    missing : {"raise", "drop"}, or list of codes
+        What happens to missing values: an error, or the rows are dropped, and the report counts them by column. A list
+        of codes, such as ["?", -999], drops rows with these, too.
     kinds : mapping of column to kind, optional
         The kinds of columns whose data type does not show it, such as {"phase": "angle"}: see `Schema.of`.
 

@@ -12,6 +12,7 @@ from meanmap.core.rng import Rng
 from meanmap.core.tables.apart import several_ranks, without_ids
 from meanmap.core.tables.assigned import Kept
 from meanmap.core.tables.chunks import any_once, source_of
+from meanmap.core.tables.doubts import for_clusters
 from meanmap.core.tables.indices import check_order, check_order_beside
 from meanmap.core.tables.missing import length, rows_called
 from meanmap.core.tables.order import alike_in_order
@@ -152,7 +153,7 @@ class Asked(ABC):
 
     def tell(self, found: Sequence[str]) -> None:
         """Add notes to those that the result will show."""
-        self.told = (*self.told, *found)
+        self.told = (*self.told, *for_clusters(found, self.said[1] is not None))
 
     def pick(self) -> None:
         """Find the parts in the arguments."""

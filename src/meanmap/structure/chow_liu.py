@@ -167,9 +167,10 @@ def chow_liu(
         The number of shuffles, with `level`.
     half_samples : int
         Repeat on this many random halves of the rows and report how often each edge was found.
-    missing : {"pairwise", "raise", "drop", "category"}
+    missing : {"pairwise", "raise", "drop", "category"}, or list of codes
         What happens to missing values: a row is dropped from the pairs with that column; an error; the row is dropped
-        altogether; or missing labels form a label of their own.
+        altogether; or missing labels form a label of their own. A list of codes, such as ["?", -999], drops rows with
+        these, too.
     kinds : mapping of column to kind, optional
         The kinds of columns whose data type does not show it, such as {"zip": "label"}: see `Schema.of`.
     executor : concurrent.futures.Executor, optional

@@ -95,9 +95,9 @@ def pc(
     half_samples : int
         Repeat on this many random halves of the rows, drawn without replacement, and report how often each edge was
         found. (The repeated rows of a bootstrap look like dependence to a test based on distances of points.)
-    missing : {"raise", "drop", "category"}
+    missing : {"raise", "drop", "category"}, or list of codes
         What happens to missing values: an error; the rows are dropped, and a note counts them by column; or missing
-        labels form a label of their own.
+        labels form a label of their own. A list of codes, such as ["?", -999], drops rows with these, too.
     kinds : mapping of column to kind, optional
         The kinds of columns whose data type does not show it, such as {"zip": "label"}: see `Schema.of`. Columns that
         only identify the rows are left out, with a note, unless their kind is declared or an arrow names them.

@@ -296,3 +296,10 @@ def test_monitors_leave_out_ids_in_any_order():
     table = shuffled()
     _, notes = watched(table, [], [])
     assert list(notes) == ["number"]
+
+
+def test_groups_of_which_there_are_too_many_are_named():
+    """'Control' and 'control ' were "3 groups by 'arm'"."""
+    table = people().assign(arm=np.tile(["Control", "control ", "new"], ROWS // 3))
+    with pytest.raises(mm.errors.InputError, match=r"They are 'Control', 'control ', 'new'\."):
+        mm.two_sample_test(table, by="arm", rng=0)

@@ -135,9 +135,10 @@ class BayesianNetwork(Paged):
         data : table
             With a column of numbers, labels, truth values or times for each variable; cells may be missing. In memory,
             in Parquet files or with Dask; of more than a million rows, a million are read, drawn by row number.
-        missing : {"pairwise", "raise", "drop", "category"}
+        missing : {"pairwise", "raise", "drop", "category"}, or list of codes
             What happens to missing values: a variable is learned from the rows in which neither it nor its parents are
-            missing; an error; the row is dropped altogether; or missing labels form a label of their own.
+            missing; an error; the row is dropped altogether; or missing labels form a label of their own. A list of
+            codes, such as [-999], drops rows with these, too.
         kinds : mapping of variable to kind, optional
             The kinds of columns whose data type does not show it, such as {"zip": "label"}: see `Schema.of`.
 
@@ -233,7 +234,7 @@ class BayesianNetwork(Paged):
         from_, to : values of it
             Labels with at least 20 rows, or numbers within the range of the rows; at least 20 rows are nearer to each
             than the other one is.
-        missing : {"pairwise", "raise", "drop", "category"}, or list of marks
+        missing : {"pairwise", "raise", "drop", "category"}, or list of codes
             As for `fit`: rows with missing values in these variables are dropped, or missing labels form a label of
             their own. Codes, such as [-999], stand for missing values.
         kinds : mapping of variable to kind, optional

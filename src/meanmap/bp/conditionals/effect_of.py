@@ -16,6 +16,7 @@ from meanmap.bp.conditionals.laws import pooled_note
 from meanmap.bp.conditionals.two_arms import TwoArms, compared, functions
 from meanmap.core.errors import EmptyError, InputError
 from meanmap.core.language import in_percent, with_and
+from meanmap.core.tables.doubts import for_clusters
 from meanmap.core.tables.missing import BY_PAIRS
 from meanmap.core.tables.order import alike_in_order, counters
 from meanmap.core.values import label_shown
@@ -68,7 +69,7 @@ def effect_of(
     y, t, n = used[on], used[of], int(there.sum())
     if units is not None:
         units = np.unique(units[there], return_inverse=True)[1].ravel()
-        notes += _few_clusters(1 + int(units.max(initial=-1)))
+        notes = (*for_clusters(notes, True), *_few_clusters(1 + int(units.max(initial=-1))))
     if n < LEAST_ROWS:
         raise EmptyError(f"{n} rows have all of {', '.join(map(repr, numbers))}; expected at least {LEAST_ROWS}.")
     notes = _of_gaps(numbers, there) + tuple(note for note in notes if BY_PAIRS not in note)

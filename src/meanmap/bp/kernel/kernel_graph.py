@@ -117,9 +117,10 @@ class KernelGraph(Paged):
             pairs for each edge, which need not come from the same rows as those of other edges. Of more than 20,000
             rows this many are drawn, always the same ones. Tables may be Parquet files (a path, a folder, a pattern),
             lazy frames, or Dask arrays and frames: only these rows are read, and the fitted model is the same.
-        missing : {"pairwise", "raise", "drop", "category"}
+        missing : {"pairwise", "raise", "drop", "category"}, or list of codes
             What happens to missing values in a table: the row is dropped for the edges of that variable; an error; the
-            row is dropped altogether; or missing labels form a label of their own. Reports of queries count them.
+            row is dropped altogether; or missing labels form a label of their own. A list of codes, such as [-999],
+            drops rows with these, too. Reports of queries count them.
         kinds : mapping of variable to kind, optional
             The kinds of columns whose data type does not show it, such as {"zip": "label"}: see `Schema.of`.
             Evidence is given in the same form.

@@ -30,6 +30,7 @@ __all__ = [
     "copied_rows",
     "doubts",
     "exact_copies",
+    "for_clusters",
     "numbers_in",
     "row_digests",
     "same_samples",
@@ -99,6 +100,17 @@ it to categories, or say so with kinds={'age': 'label'}.
             if found := written_in_two_ways(labels or (), where):
                 spelled[name] = found[0]
     return (*notes, *_first_of_all(spelled), *written_notes(texts, everywhere))
+
+
+def for_clusters(notes: Sequence[str], clustered: bool) -> tuple[str, ...]:
+    """Notes without those on rows that count as independent, where rows count by clusters.
+
+    Examples
+    --------
+    >>> for_clusters(["9 of 60 rows of x repeat another row in every column, but count as independent"], True)
+    ()
+    """
+    return tuple(note for note in notes if not (clustered and "count as independent" in note))
 
 
 def _first_of_all(notes: Mapping[Any, str]) -> tuple[str, ...]:

@@ -182,6 +182,9 @@ class Written:
             how = ", for example with pandas.to_numeric and errors='coerce', which makes the others missing"
             return f"convert it{in_python(how)}"
         form = next(form for form in FORMS if form.what == self.what)
+        if self.what == "numbers":  # in a file they are text if they were read with another decimal mark
+            points = " (with decimal=',' decimal points are not read)" if "." in self.example else ""
+            return form.advice + in_python(form.python, points)
         return form.advice + in_python(form.python.format(to_numbers(self.marks)) if self.marks else form.python)
 
     @property

@@ -116,9 +116,9 @@ def conditional_independence_test(
         "permutation" is for "residuals", which are permuted.
     n_permutations : int
         The number of permutations, bootstrap draws, or draws from the limiting distribution.
-    missing : {"raise", "drop", "category"}
+    missing : {"raise", "drop", "category"}, or list of codes
         What happens to missing values: an error; rows with one in any variable are dropped, and a warning counts them;
-        or missing labels form a label of their own.
+        or missing labels form a label of their own. A list of codes, such as ["?", -999], drops rows with these, too.
     kinds : mapping of column to kind, optional
         The kinds of columns whose data type does not show it, such as {"zip": "label"}: see `Schema.of`.
     rng : None, int, numpy.random.Generator or JAX key

@@ -13,6 +13,7 @@ from meanmap.core.points import rows
 from meanmap.core.rng import Rng
 from meanmap.core.settings import is_number, one_of
 from meanmap.core.synonyms import own_words
+from meanmap.core.tables.doubts import for_clusters
 from meanmap.core.tables.indices import check_order_beside
 from meanmap.core.types import Data, KernelLike, Seed
 from meanmap.core.values import is_sequence
@@ -155,7 +156,7 @@ def closeness_test(
     check_order_beside((x, y), ("x", "y"), within=within, clusters=clusters, weights=weights)
     (x, y), names, told = two_samples(x, y, by, missing, kinds, keeps)
     (x, y), design, heard = arranged((x, y), names, (within, clusters, weights), missing, by)
-    told += heard
+    told = (*for_clusters(told, clusters is not None), *heard)
     with Door() as door:
         more = [] if reference is None else two_samples(*reference, None, missing, kinds)[0]
         if more and design is not None:

@@ -7,6 +7,7 @@ from meanmap.core.door import Door
 from meanmap.core.rng import Rng
 from meanmap.core.settings import probability
 from meanmap.core.synonyms import own_words
+from meanmap.core.tables.doubts import for_clusters
 from meanmap.core.tables.indices import check_order_beside
 from meanmap.core.tables.schema import admitted
 from meanmap.core.threads import one_blas_thread
@@ -136,7 +137,7 @@ def two_sample_effect(
         samples = read_samples(read, names, kernel, random.generator, door, scale)
         own = own_rows(came, names, missing, kinds, by, (within, clusters, weights))
         columns = _by_column((x, y), names, confidence, design, own)
-        told += (*heard, *more, *says_little(columns))
+        told = (*for_clusters(told, clusters is not None), *heard, *more, *says_little(columns))
         cells = cells_of(samples.sizes, names, design)
         found = difference_of(samples, random.generator, door, cells)
         shift = None if found.shifts is None else found.as_shift(confidence)
@@ -200,7 +201,7 @@ def k_sample_effect(
     listed, design, heard = arranged(listed, names, (within, clusters, weights), missing, by)
     shown = Shown.of(listed, names, paired=False)
     listed, more = read_texts(listed, names, kernel, kinds)
-    told += (*heard, *more)
+    told = (*for_clusters(told, clusters is not None), *heard, *more)
     with Door() as door:
         read = read_samples(listed, names, kernel, random.generator, door, scale)
         cells = cells_of(read.sizes, names, design)

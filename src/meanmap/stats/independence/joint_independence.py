@@ -79,9 +79,9 @@ def joint_independence_test(
         the limit at up to 256 landmarks, in one pass over the rows: see `plan`.
     n_permutations : int
         The number of permutations, or of draws from the limiting distribution.
-    missing : {"raise", "drop", "category"}
+    missing : {"raise", "drop", "category"}, or list of codes
         What happens to missing values: an error; rows with one in any variable are dropped, and a warning counts them;
-        or missing labels form a label of their own.
+        or missing labels form a label of their own. A list of codes, such as ["?", -999], drops rows with these, too.
     kinds : mapping of column to kind, optional
         The kinds of columns whose data type does not show it, such as {"zip": "label"}: see `Schema.of`.
     rng : None, int, numpy.random.Generator or JAX key

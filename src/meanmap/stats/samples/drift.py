@@ -254,7 +254,7 @@ class DriftMonitor(Paged):
             The number of random subsets among which each batch is ranked.
         scale : bool
             As for `two_sample_test`: whether default kernels measure each column in its own unit.
-        missing : {"raise", "drop", "category"}
+        missing : {"raise", "drop", "category"}, or list of codes
             What happens to missing values in the reference and in batches, as for `two_sample_test`. With "drop", and
             without `within` or `margin`, their frequency in each column is watched as well. Values and missing values
             may each raise half of the false alarms, so the limit is that of twice the run length.

@@ -67,9 +67,9 @@ def k_sample_test(
         The number of permutations of the labels, which keep the level exactly.
     scale : bool
         As in `two_sample_test`: whether each column of numbers is measured in its own unit.
-    missing : {"raise", "drop", "category"}
+    missing : {"raise", "drop", "category"}, or list of codes
         What happens to missing values: an error; the rows are dropped, and a warning counts them by column; or missing
-        labels form a label of their own.
+        labels form a label of their own. A list of codes, such as ["?", -999], drops rows with these, too.
     kinds : mapping of column to kind, optional
         The kinds of columns whose data type does not show it, such as {"zip": "label"}: see `Schema.of`. Without its
         kind a column that only identifies the rows is left out, as in `two_sample_test`.
@@ -112,9 +112,10 @@ class _SeveralSamples(OfComparedSamples):
     """The test of any number of samples by the spread of their mean embeddings."""
 
     def pick(self) -> None:
-        self.names, self.parts, self.told = several_samples(
+        self.names, self.parts, told = several_samples(
             self.parts[0], self.by, self.missing, self.kinds, self.keeps
         )
+        self.tell(told)
 
     def in_one_pass(self) -> Found | None:
         made = None if self.designed or not is_long(self.parts, self.names) else in_one_pass(self, KSamplePlan)

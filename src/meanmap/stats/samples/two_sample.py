@@ -10,6 +10,7 @@ import numpy as np
 
 from meanmap.core.door import Door
 from meanmap.core.errors import InputError, ParameterError, ShapeError
+from meanmap.core.language import in_few_words
 from meanmap.core.pieces.sources import comes_in_pieces
 from meanmap.core.points import in_columns
 from meanmap.core.rng import Rng
@@ -110,7 +111,7 @@ def two_sample_test(
         Whether the default, median and learned kernels scale each numeric column by its median distance in the pooled
         sample, so that units do not matter. False keeps the units as they are: for columns that share a unit, such as
         coordinates, where this has more power against a change in one of them.
-    missing : {"raise", "drop", "category"}
+    missing : {"raise", "drop", "category"}, or list of codes
         What happens to missing values: an error; the rows are dropped, and a warning counts them by column; or missing
         labels form a label of their own. A list of codes for missing values, such as ["?", -999], drops rows with
         these, too.
@@ -185,7 +186,8 @@ class _TwoSamples(OfComparedSamples):
         if is_default(self.kernel) and self.kernel not in (None, "deep", *WORDS):
             raise strange_kernel(self.kernel, also="a list of kernels, ", words=(*WORDS, "deep"))
         x, y = self.parts
-        self.parts, self.names, self.told = _picked(x, y, self.by, self.missing, self.kinds, self.keeps)
+        self.parts, self.names, told = _picked(x, y, self.by, self.missing, self.kinds, self.keeps)
+        self.tell(told)
 
     @property
     def one_kernel(self) -> bool:
@@ -308,7 +310,10 @@ def _picked(
         return samples, names, (*told, *heard)
     groups, told = grouped(x, by, missing, kinds, keeps)
     if len(groups) > 2:
-        raise InputError(f"there are {len(groups)} groups by {by!r}; expected two: k_sample_test takes them all.")
+        shown = in_few_words([repr(name.removeprefix(f"{by}=")) for name in groups], 4)
+        raise InputError(
+            f"there are {len(groups)} groups by {by!r}; expected two: k_sample_test takes them all. They are {shown}."
+        )
     return list(groups.values()), tuple(groups), told
 
 
