@@ -749,7 +749,7 @@ def test_a_file_with_points_beside_a_decimal_comma_says_which_option_does_it(tmp
     """It was "looks like numbers: convert it", of a file that is right: --decimal , was typed for the other one."""
     rng = np.random.default_rng(0)
     for name, mark in (("comma", ","), ("point", ".")):
-        cells = [f"{a:.3f};{b:.2f}".replace(".", mark) for a, b in rng.normal(20, 3, size=(60, 2))]
+        cells = [f"{a:.4f};{b:.2f}".replace(".", mark) for a, b in rng.normal(20, 3, size=(60, 2))]
         (tmp_path / f"{name}.csv").write_text("\n".join(["x;y", *cells]) + "\n")
     found = run("two-sample", tmp_path / "comma.csv", tmp_path / "point.csv", "--decimal", ",")
     assert found.exit_code == 2
