@@ -112,9 +112,7 @@ class _SeveralSamples(OfComparedSamples):
     """The test of any number of samples by the spread of their mean embeddings."""
 
     def pick(self) -> None:
-        self.names, self.parts, told = several_samples(
-            self.parts[0], self.by, self.missing, self.kinds, self.keeps
-        )
+        self.names, self.parts, told = several_samples(self.parts[0], self.by, self.missing, self.kinds, self.keeps)
         self.tell(told)
 
     def in_one_pass(self) -> Found | None:
