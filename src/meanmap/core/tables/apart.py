@@ -16,7 +16,15 @@ from meanmap.core.moments import is_clock, is_time
 from meanmap.core.pieces.sources import comes_in_pieces
 from meanmap.core.tables.chunks import source_of
 from meanmap.core.tables.missing import present, take
-from meanmap.core.tables.order import LEAST_ROWS, array_of, gives_place, holds_dates, may_be_ids, numbers_rows
+from meanmap.core.tables.order import (
+    LEAST_ROWS,
+    NEARLY_ALL,
+    array_of,
+    gives_place,
+    holds_dates,
+    may_be_ids,
+    numbers_rows,
+)
 from meanmap.core.tables.table import raw_columns
 from meanmap.core.tables.written import Written
 
@@ -38,10 +46,12 @@ __all__ = [
 # Why a column is left out, and a kind to declare so that it stays.
 Why = tuple[str, str]
 NUMBERED, DATED = "only identifies the rows", "holds dates or times as text"
+REPEATED = "identifies the rows, but for {} that repeat one,"
 # Texts with more characters are no names of rows.
 LONGEST = 1000
-# Of fewer whole numbers in twice as large a range each may occur once by chance.
-MANY_IDS = 50
+# Of fewer whole numbers in twice as large a range each may occur once by chance; of so many more hardly nine in ten are
+# different (77 % on average), so that some ids may repeat.
+MANY_IDS, MANY_MORE_IDS = 50, 200
 # Columns with one of these words in their name, and all values different, are ids.
 ID_WORDS = {"id", "ids", "uid", "uuid", "guid"}
 
@@ -106,8 +116,9 @@ def without_ids(
 
 def apart_in(tables: Sequence[Mapping[str, Any]], keeps: Collection[str] = ()) -> dict[str, Why]:
     """Columns that number, name or date the rows of one of these tables or, as ids of people in several groups do, of
-    all together, but for those in `keeps` and those that the user named. Whole numbers in any order are ids if all are
-    different and either their name says so or they fill half of their range; several columns that do may be ranks.
+    all together, but for those in `keeps` and those that the user named. Whole numbers in any order are ids if all (of
+    200 rows, nine in ten) are different and they fill half of their range; several columns that do may be ranks. They
+    are also ids if nine in ten are different and their name says so.
 
     Examples
     --------
@@ -120,7 +131,14 @@ def apart_in(tables: Sequence[Mapping[str, Any]], keeps: Collection[str] = ()) -
     reasons = {name: _why(name, each) for name, each in columns.items()}
     shuffled = [name for name in shared if reasons[name] is None and _are_shuffled(columns[name])]
     reasons |= dict.fromkeys(shuffled, (NUMBERED, "number")) if len(shuffled) == 1 else {}
-    return {name: why for name, why in reasons.items() if why is not None}
+    return {name: _with_repeats(why, columns[name]) for name, why in reasons.items() if why is not None}
+
+
+def _with_repeats(why: Why, columns: Sequence[np.ndarray | None]) -> Why:
+    """The reason, with the number of rows that repeat the id of another one."""
+    what, kind = why
+    repeats = sum(len(column) - len(np.unique(column)) for column in columns if column is not None)
+    return (REPEATED.format(repeats) if what == NUMBERED and repeats else what), kind
 
 
 def _why(name: str, columns: Sequence[np.ndarray | None]) -> Why | None:
@@ -157,7 +175,7 @@ def why_apart(column: np.ndarray) -> Why | None:
 
 
 def _is_called_id(name: str, column: np.ndarray) -> bool:
-    """Whether whole numbers or texts are all different, and the name of their column says that they are ids.
+    """Whether whole numbers or texts are nearly all different, and the name of their column says that they are ids.
 
     Examples
     --------
@@ -169,7 +187,7 @@ def _is_called_id(name: str, column: np.ndarray) -> bool:
         return False
     values = np.unique(column)
     kept = not _written_numbers(values) if holds_text(column) else _is_whole(column)
-    return len(values) == len(column) and kept
+    return len(values) >= NEARLY_ALL * len(column) and kept
 
 
 def _is_whole(column: np.ndarray) -> bool:
@@ -184,7 +202,7 @@ def several_ranks(samples: Sequence[Any], names: Sequence[str]) -> tuple[str, ..
     --------
     >>> one, other = np.arange(60) * 7 % 60, np.arange(60) * 11 % 60
     >>> print(*several_ranks([{"first": one, "second": other}], ["x"]))
-    'first' and 'second' hold whole numbers, each of which occurs once, as ranks and ids do, and are compared like the \
+    'first' and 'second' hold whole numbers, nearly all different, as ranks and ids do, and are compared like the \
 others: if they only identify the rows, leave them out.
     """
     if any(comes_in_pieces(sample) or not source_of(sample).named for sample in samples):
@@ -195,12 +213,12 @@ others: if they only identify the rows, leave them out.
     if len(found) < 2:
         return ()
     how = in_python("", f" with --exclude {','.join(map(shlex.quote, found))}")
-    hold = f"{with_and(list(map(repr, found)))} hold whole numbers, each of which occurs once, as ranks and ids do,"
+    hold = f"{with_and(list(map(repr, found)))} hold whole numbers, nearly all different, as ranks and ids do,"
     return (f"{hold} and are compared like the others: if they only identify the rows, leave them out{how}.",)
 
 
 def _are_shuffled(columns: Sequence[np.ndarray | None]) -> bool:
-    """Whether whole numbers occur once and fill half of their range, over all samples or in each."""
+    """Whether whole numbers, nearly all different, fill half of their range, over all samples or in each."""
     known = [column for column in columns if column is not None and _is_whole(column)]
     if len(known) < len(columns):
         return False
@@ -208,9 +226,12 @@ def _are_shuffled(columns: Sequence[np.ndarray | None]) -> bool:
 
 
 def _fills(whole: np.ndarray) -> bool:
-    """Whether many whole numbers occur once and fill half of their range."""
-    many = len(whole) >= MANY_IDS and len(whole) > float(np.ptp(whole.astype(np.float64))) / 2
-    return many and len(np.unique(whole)) == len(whole)
+    """Whether many whole numbers fill half of their range, and each occurs once; of very many, nearly each."""
+    reach = float(np.ptp(whole.astype(np.float64))) / 2 if len(whole) >= MANY_IDS else np.inf
+    if len(whole) <= reach:
+        return False
+    different = len(np.unique(whole))
+    return different > reach and different >= (NEARLY_ALL if len(whole) >= MANY_MORE_IDS else 1.0) * len(whole)
 
 
 def why_not_watched(column: Any) -> Why | None:

@@ -20,6 +20,7 @@ from meanmap.core.texts import text_codes
 __all__ = [
     "LEAST",
     "LEAST_ROWS",
+    "NEARLY_ALL",
     "alike_in_order",
     "array_of",
     "clocks",
