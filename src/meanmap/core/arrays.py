@@ -16,7 +16,7 @@ from meanmap.core.door import Door, is_concrete
 from meanmap.core.errors import EmptyError, KindError, NonFiniteError, ParameterError, ShapeError
 from meanmap.core.exact import check_exact
 from meanmap.core.foreign import is_missing, readable
-from meanmap.core.held import counts_as_numbers, holds_times
+from meanmap.core.held import counts_as_numbers, holds_times, holds_whole, is_plain
 from meanmap.core.language import in_python
 from meanmap.core.moments import Zoned, is_zoned, seconds
 from meanmap.core.objects import check_cells
@@ -122,6 +122,8 @@ def array_of(data: Data, argument: str) -> Any:
 
 def plain(data: Any, argument: str) -> np.ndarray:
     """`data` as NumPy reads it, with Python's dates as NumPy's; ragged lists and single values are refused."""
+    if is_plain(data):
+        return data
     data = handed_over(data)
     refuse_unread(data, argument)
     came = data
@@ -228,9 +230,9 @@ def check_size(values: Array, argument: str) -> None:
 
 
 def _refuse(values: Array, wrong: Callable[[Any, Any], Any], argument: str, what: str, remedy: str = "") -> None:
-    if not is_concrete(values):
-        return
     library = library_of(values)
+    if library is jnp and not is_concrete(values):
+        return
     # Known numbers are checked now, also inside an enclosing `jit`.
     with nullcontext() if library is np else jax.ensure_compile_time_eval():
         found = np.asarray(wrong(values, library))
@@ -302,7 +304,8 @@ def read_matrix(data: Any, argument: str, door: Door, sparse: bool = True) -> An
     matrix = array[:, None] if array.ndim == 1 else array
     if matrix.shape[1] == 0:
         raise EmptyError(f"{argument} has {matrix.shape[0]} rows but no columns.")
-    check_exact(matrix, argument)
+    if holds_whole(matrix):
+        check_exact(matrix, argument)
     matrix = matrix.astype(door.dtype)
     check_size(matrix, argument)
     return jnp.asarray(matrix) if door.follows else matrix

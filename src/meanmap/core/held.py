@@ -1,6 +1,6 @@
 """What an array holds according to its dtype, in words instead of the letters of NumPy's kinds."""
 
-from typing import Protocol
+from typing import Protocol, TypeGuard
 
 import numpy as np
 
@@ -13,6 +13,7 @@ __all__ = [
     "holds_times",
     "holds_truth",
     "holds_whole",
+    "is_plain",
 ]
 
 
@@ -43,6 +44,11 @@ def holds_numbers(array: Typed) -> bool:
 def counts_as_numbers(array: Typed) -> bool:
     """Numbers or truth values, which count as 0 and 1."""
     return array.dtype.kind in "fiub"
+
+
+def is_plain(data: object) -> TypeGuard[np.ndarray]:
+    """Whether data are numbers or truth values in an array of NumPy: nothing else has to be asked about these."""
+    return type(data) is np.ndarray and counts_as_numbers(data)
 
 
 def holds_truth(array: Typed) -> bool:

@@ -13,8 +13,7 @@ from meanmap.core.arrays import is_categorical
 from meanmap.core.held import holds_labels, holds_numbers, holds_text
 from meanmap.core.language import in_python, with_and
 from meanmap.core.moments import is_clock, is_time
-from meanmap.core.pieces.sources import comes_in_pieces
-from meanmap.core.tables.chunks import source_of
+from meanmap.core.tables.chunks import tables_of
 from meanmap.core.tables.missing import present, take
 from meanmap.core.tables.order import (
     LEAST_ROWS,
@@ -25,7 +24,6 @@ from meanmap.core.tables.order import (
     may_be_ids,
     numbers_rows,
 )
-from meanmap.core.tables.table import raw_columns
 from meanmap.core.tables.written import Written
 
 __all__ = [
@@ -104,9 +102,8 @@ def without_ids(
     >>> without_ids(tables, ["x", "y"], [], ["id"])[0] == tables
     True
     """
-    if any(comes_in_pieces(sample) or not source_of(sample).named for sample in samples):
+    if not (tables := tables_of(samples, names)):
         return list(samples), ()
-    tables = [raw_columns(sample, name) for sample, name in zip(samples, names, strict=True)]
     found = apart_in(tables, [*design, *map(str, kinds or ())])
     if not found or any(set(table) <= {*found, *design} for table in tables):
         return list(samples), ()
@@ -205,9 +202,8 @@ def several_ranks(samples: Sequence[Any], names: Sequence[str]) -> tuple[str, ..
     'first' and 'second' hold whole numbers, nearly all different, as ranks and ids do, and are compared like the \
 others: if they only identify the rows, leave them out.
     """
-    if any(comes_in_pieces(sample) or not source_of(sample).named for sample in samples):
+    if not (tables := tables_of(samples, names)):
         return ()
-    tables = [raw_columns(sample, name) for sample, name in zip(samples, names, strict=True)]
     shared = [name for name in tables[0] if all(name in table for table in tables)]
     found = [name for name in shared if _are_shuffled([values_there(table[name]) for table in tables])]
     if len(found) < 2:
@@ -268,9 +264,9 @@ def watched(reference: Any, within: Collection[str], kinds: Collection[str]) -> 
     >>> watched({"id": range(20), "age": [31] * 20}, [], [])[1]
     {'id': "'id' only identifies the rows and is left out; to use it, pass kinds={'id': 'number'}."}
     """
-    if comes_in_pieces(reference) or not source_of(reference).named:
+    if not (tables := tables_of([reference], ["reference"])):
         return reference, {}
-    table = raw_columns(reference, "reference")
+    (table,) = tables
     found = not_watched(table, [*within, *map(str, kinds)])
     if set(table) <= {*found, *within}:
         return reference, {}
@@ -287,9 +283,8 @@ def not_watched(table: Mapping[str, Any], keeps: Collection[str]) -> dict[str, W
 
 def without(data: Any, names: Collection[str], argument: str) -> Any:
     """A table without these columns; as it came if there are none, or if it has no names or is not in memory."""
-    if not names or comes_in_pieces(data) or not source_of(data).named:
-        return data
-    return {name: column for name, column in raw_columns(data, argument).items() if name not in names}
+    tables = tables_of([data], [argument]) if names else []
+    return {name: column for name, column in tables[0].items() if name not in names} if tables else data
 
 
 def _kind_of_dates(words: np.ndarray) -> str:

@@ -9,9 +9,8 @@ from scipy.special import gammaln
 
 from meanmap.core.held import holds_numbers, holds_text
 from meanmap.core.language import in_python
-from meanmap.core.pieces.sources import comes_in_pieces
 from meanmap.core.tables.apart import typed_by_name, values_there
-from meanmap.core.tables.chunks import source_of
+from meanmap.core.tables.chunks import tables_of
 from meanmap.core.tables.missing import length, take
 from meanmap.core.tables.table import raw_columns
 
@@ -95,9 +94,8 @@ def units_in(samples: Sequence[Any], names: Sequence[str], keeps: Collection[str
     >>> units_in([{"user": users[users % 3 == k]} for k in range(3)], ["x", "y", "z"])
     {'user': Units(sure=True, crossed=0)}
     """
-    if any(comes_in_pieces(sample) or not source_of(sample).named for sample in samples):
+    if not (tables := tables_of(samples, names)):
         return {}
-    tables = [raw_columns(sample, name) for sample, name in zip(samples, names, strict=True)]
     shared = [name for name in tables[0] if name not in keeps and all(name in table for table in tables)]
     found = {name: _assigned([table[name] for table in tables]) for name in shared}
     return {name: units for name, units in found.items() if units is not None}

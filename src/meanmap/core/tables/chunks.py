@@ -17,14 +17,24 @@ from meanmap.core.containers import is_pandas, is_sparse
 from meanmap.core.errors import ColumnError, KindError, NonFiniteError, ParameterError, ShapeError
 from meanmap.core.foreign import readable
 from meanmap.core.pieces.source import Source
-from meanmap.core.pieces.sources import elsewhere, lies_elsewhere
+from meanmap.core.pieces.sources import comes_in_pieces, elsewhere, lies_elsewhere
 from meanmap.core.points import slices
 from meanmap.core.rng import Rng
 from meanmap.core.tables.missing import length
 from meanmap.core.tables.table import Table, raw_columns
 from meanmap.core.types import Data, Index, Seed
 
-__all__ = ["any_once", "brought", "chunks_of", "count_rows", "paired_chunks", "sampled", "side_by_side", "source_of"]
+__all__ = [
+    "any_once",
+    "brought",
+    "chunks_of",
+    "count_rows",
+    "paired_chunks",
+    "sampled",
+    "side_by_side",
+    "source_of",
+    "tables_of",
+]
 
 
 # One-dimensional pieces of equal length, not longer than this, may be rows.
@@ -83,6 +93,13 @@ def source_of(data: Data, called: str = "data") -> Source:
 def any_once(data: Iterable[Any]) -> bool:
     """Whether some of these data are iterators, whose rows are read once and in order."""
     return any(source_of(each).once for each in data)
+
+
+def tables_of(samples: Sequence[Any], names: Sequence[str]) -> list[dict[str, Any]]:
+    """The original columns of each sample by name; none unless all samples are tables in memory."""
+    if any(comes_in_pieces(sample) or not Table.looks_like_one(sample) for sample in samples):
+        return []
+    return [raw_columns(sample, name) for sample, name in zip(samples, names, strict=True)]
 
 
 def count_rows(data: Data) -> int | None:

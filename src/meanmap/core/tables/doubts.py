@@ -89,6 +89,8 @@ it to categories, or say so with kinds={'age': 'label'}.
         codes = Sentinels.in_column(joined)
         if codes is not None:
             notes.append(codes.note(f"{'' if name is None else f'column {name!r} of '}{everywhere}", then))
+        if len(numbers) == len(columns):
+            continue
         words = words_of(columns)
         written = Written.of(words) if words else None
         if written is not None and written.many:

@@ -24,7 +24,7 @@ from meanmap.core.errors import ColumnError, KindError, ShapeError
 from meanmap.core.exact import MOST_EXACT, check_exact
 from meanmap.core.extras import optional
 from meanmap.core.foreign import in_cells, readable
-from meanmap.core.held import holds_labels, holds_truth, holds_whole
+from meanmap.core.held import holds_labels, holds_truth, holds_whole, is_plain
 from meanmap.core.language import a_type, in_python
 from meanmap.core.meant import no_column, refuse_doubled, respelled
 from meanmap.core.moments import in_one_unit, seconds
@@ -107,9 +107,11 @@ class Table(Value):
     @staticmethod
     def looks_like_one(data: Data) -> bool:
         """Whether `data` has named columns."""
+        if isinstance(data, np.ndarray):
+            return bool(_fields(data))
         if is_sparse(data):  # those of one format are dictionaries
             return False
-        return isinstance(data, Table | Mapping) or bool(_fields(data)) or is_frame(data) or is_stream(data)
+        return isinstance(data, Table | Mapping) or is_frame(data) or is_stream(data)
 
     @staticmethod
     def has_names(data: Any) -> bool:
@@ -313,8 +315,8 @@ def _refuse_nested(columns: Mapping[Any, Any], argument: str) -> None:
 def _readable(names: Sequence[str], columns: Sequence[Any], argument: str) -> tuple[list[str], list[Any]]:
     for name, each in zip(names, columns, strict=True):
         refuse_unread(each, f"{argument}[{name!r}]")
-    read = (readable(each, f"{argument}[{name!r}]") for name, each in zip(names, columns, strict=True))
-    return list(names), [in_cells(each) for each in read]
+    listed = zip(names, columns, strict=True)
+    return list(names), [c if is_plain(c) else in_cells(readable(c, f"{argument}[{name!r}]")) for name, c in listed]
 
 
 def _matrix(data: Data, argument: str) -> np.ndarray:

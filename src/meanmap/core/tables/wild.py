@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from meanmap.core.containers import is_sparse
-from meanmap.core.held import holds_numbers
+from meanmap.core.held import holds_numbers, holds_times
 from meanmap.core.moments import seconds
 from meanmap.core.tables.column import middle_units
 from meanmap.core.tables.doubts import columns_in, numbers_in
@@ -74,7 +74,7 @@ class WildCells:
         >>> WildCells.of(np.r_[np.arange(18.0, 78.0), 120.0]) is None
         True
         """
-        line = seconds(numbers)
+        line = seconds(numbers) if holds_times(numbers) else numbers.astype(np.float64, copy=False)
         if not np.isfinite(line).all():
             return None
         apart = np.abs(line - np.median(line)) if len(line) > LEAST_OTHERS else np.zeros(0)
