@@ -21,9 +21,10 @@ from meanmap.core.settings import probability, whole_number
 from meanmap.core.synonyms import own_words
 from meanmap.core.tables.apart import without_ids
 from meanmap.core.tables.chunks import source_of
-from meanmap.core.tables.doubts import columns_in, copied_rows, doubts
+from meanmap.core.tables.doubts import copied_rows, doubts
 from meanmap.core.tables.missing import by_pairs
 from meanmap.core.tables.order import alike_in_order
+from meanmap.core.tables.sample import Sample
 from meanmap.core.tables.schema import Schema, few_columns, varying
 from meanmap.core.tables.selection import notes_on_gaps
 from meanmap.core.tables.wild import wild_notes
@@ -229,7 +230,7 @@ def chow_liu(
         *told,
         *alike_in_order((table,), ("table",), HARM, paired=True),
         *texts_as_labels((table,), ("table",), kinds),
-        *functions_told(functions_of_one(dict(columns_in(table, "table")))),
+        *functions_told(functions_of_one({each.label: each.came for each in Sample(table, "table").columns})),
     )
     names, dependence = Dependence.of(table, measure, random.generator, schema)
     values = dependence.values()

@@ -15,15 +15,8 @@ from meanmap.core.language import in_python, with_and
 from meanmap.core.moments import is_clock, is_time
 from meanmap.core.tables.chunks import tables_of
 from meanmap.core.tables.missing import present, take
-from meanmap.core.tables.order import (
-    LEAST_ROWS,
-    NEARLY_ALL,
-    array_of,
-    gives_place,
-    holds_dates,
-    may_be_ids,
-    numbers_rows,
-)
+from meanmap.core.tables.order import LEAST_ROWS, NEARLY_ALL, gives_place, holds_dates, may_be_ids, numbers_rows
+from meanmap.core.tables.sample import array_of
 from meanmap.core.tables.written import Written
 
 __all__ = [

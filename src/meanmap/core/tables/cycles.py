@@ -10,7 +10,7 @@ from meanmap.core.language import with_and
 from meanmap.core.moments import seconds
 from meanmap.core.tables.codes import ROWS_TO_COMPARE
 from meanmap.core.tables.kinds import DAY
-from meanmap.core.tables.order import array_of
+from meanmap.core.tables.sample import array_of
 
 __all__ = ["DIFFERENT", "cycles", "differ", "notes_on_cycles"]
 

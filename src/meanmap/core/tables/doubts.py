@@ -1,37 +1,26 @@
 """Data that may not be what they seem: codes for missing values, numbers and dates stored as text, copied rows."""
 
 from collections.abc import Collection, Mapping, Sequence
-from datetime import date, timedelta
-from numbers import Real
 from typing import Any
 
 import numpy as np
 from jax.core import Tracer
 
-from meanmap.core.absent import count_missing
-from meanmap.core.arrays import plain
-from meanmap.core.containers import has_series, is_sparse
-from meanmap.core.errors import ShapeError
 from meanmap.core.held import holds_floats
 from meanmap.core.language import in_few_words
-from meanmap.core.moments import UNITS
-from meanmap.core.pieces.sources import comes_in_pieces
 from meanmap.core.points import on_host
 from meanmap.core.tables.labels_meant import words_for_missing, written_in_two_ways
-from meanmap.core.tables.sentinels import LEAST_OTHERS, Sentinels
-from meanmap.core.tables.table import named_columns
+from meanmap.core.tables.sample import Seen, seen
+from meanmap.core.tables.sentinels import Sentinels
 from meanmap.core.tables.written import Written, words_of, written_notes
 from meanmap.core.texts import text_codes
-from meanmap.core.types import Data
 
 __all__ = [
-    "columns_in",
     "copied_columns",
     "copied_rows",
     "doubts",
     "exact_copies",
     "for_clusters",
-    "numbers_in",
     "row_digests",
     "same_samples",
 ]
@@ -74,16 +63,15 @@ it to categories, or say so with kinds={'age': 'label'}.
     if apart:
         found = (doubts([sample], [name], told, then=then) for sample, name in zip(samples, names, strict=True))
         return tuple(note for notes in found for note in notes)
-    together: dict[Any, list[Any]] = {}
-    for sample, argument in zip(samples, names, strict=True):
-        for name, column in columns_in(sample, argument):
-            if name not in told:
-                together.setdefault(name, []).append(column)
+    together: dict[Any, list[Seen]] = {}
+    for column in (column for sample in seen(samples, names) for column in sample.columns):
+        if column.label not in told:
+            together.setdefault(column.label, []).append(column)
     notes, texts = [], {}
     spelled: dict[Any, str] = {}
     everywhere = " and ".join(names)
     for name, columns in together.items():
-        numbers = [found for each in columns if (found := numbers_in(each, everywhere)) is not None]
+        numbers = [each.numbers for each in columns if each.numbers is not None]
         alike = len({found.dtype.kind for found in numbers}) == 1  # others are refused where they are compared
         joined = np.concatenate(numbers) if alike else np.zeros(0)
         codes = Sentinels.in_column(joined)
@@ -91,14 +79,15 @@ it to categories, or say so with kinds={'age': 'label'}.
             notes.append(codes.note(f"{'' if name is None else f'column {name!r} of '}{everywhere}", then))
         if len(numbers) == len(columns):
             continue
-        words = words_of(columns)
+        came = [each.came for each in columns]
+        words = words_of(came)
         written = Written.of(words) if words else None
         if written is not None and written.many:
             texts[name] = written
         else:
             where = f"{'' if name is None else f'column {name!r} of '}{everywhere}"
             notes += words_for_missing(words, where, then) if words else ()
-            labels = words_of(columns, categories=True) if words is None else words
+            labels = words_of(came, categories=True) if words is None else words
             if found := written_in_two_ways(labels or (), where):
                 spelled[name] = found[0]
     return (*notes, *_first_of_all(spelled), *written_notes(texts, everywhere))
@@ -141,7 +130,7 @@ def copied_rows(samples: Sequence[Any], names: Sequence[str], *, paired: bool = 
     if not paired:
         found = (copied_rows([sample], [name], paired=True) for sample, name in zip(samples, names, strict=True))
         return tuple(note for notes in found for note in notes)
-    columns = [on_host(column) for pair in zip(samples, names, strict=True) for _, column in columns_in(*pair)]
+    columns = [on_host(column.came) for sample in seen(samples, names) for column in sample.columns]
     if not columns or any(isinstance(column, Tracer) or getattr(column, "ndim", 1) != 1 for column in columns):
         return ()
     arrays = [np.asarray(column) for column in columns]
@@ -236,9 +225,9 @@ def copied_columns(samples: Sequence[Any], names: Sequence[str]) -> tuple[str, .
     y is x rounded to 1 decimal: they are dependent because one was computed from the other.
     """
     listed = [
-        (k, name if label is None else f"column {label!r} of {name}", column)
-        for k, (sample, name) in enumerate(zip(samples, names, strict=True))
-        for label, column in columns_in(sample, name)[:MOST_COMPARED]
+        (k, name if column.label is None else f"column {column.label!r} of {name}", column)
+        for k, (sample, name) in enumerate(zip(seen(samples, names), names, strict=True))
+        for column in sample.columns[:MOST_COMPARED]
     ]
     found = [(k, said, each) for k, said, column in listed if (each := _measures(column)) is not None]
     notes = []
@@ -269,8 +258,7 @@ def same_samples(samples: Sequence[Any], names: Sequence[str]) -> tuple[str, ...
     >>> print(*same_samples([length, length], ["x", "y"]))
     y holds exactly the rows of x: a sample does not differ from itself.
     """
-    listed = [columns_in(sample, name) for sample, name in zip(samples, names, strict=True)]
-    found = [[_measures(column) for _, column in columns] for columns in listed]
+    found = [[_measures(column) for column in sample.columns] for sample in seen(samples, names)]
     notes = []
     for i, (one, read) in enumerate(zip(names, found, strict=True)):
         known = [k for k, column in enumerate(read) if column is not None]
@@ -285,9 +273,9 @@ def _are_equal(one: np.ndarray | None, other: np.ndarray | None) -> bool:
     return one is not None and other is not None and np.array_equal(one, other)
 
 
-def _measures(column: object) -> np.ndarray | None:
+def _measures(column: Seen) -> np.ndarray | None:
     """Numbers of a column without missing values, if there are more than a few."""
-    numbers = None if getattr(column, "ndim", 1) != 1 else numbers_in(column)
+    numbers = None if getattr(column.came, "ndim", 1) != 1 else column.numbers
     if numbers is None or not holds_floats(numbers) or len(numbers) < LEAST_ROWS or not np.isfinite(numbers).all():
         return None
     return numbers if len(np.unique(numbers[:ROWS])) > FEW_VALUES else None
@@ -348,47 +336,3 @@ def _times(values: np.ndarray) -> np.ndarray:
 def _pairs(times: np.ndarray) -> float:
     """The number of pairs that agree."""
     return float(np.sum(times * (times - 1.0)) / 2)
-
-
-def columns_in(sample: Data, argument: str) -> list[tuple[Any, Any]]:
-    """Names and columns; numbers and columns for an array; None and the values for a one-dimensional array."""
-    if comes_in_pieces(sample) or is_sparse(sample):
-        return []
-    if named := named_columns(sample, argument):
-        return list(named.items())
-    if (
-        isinstance(sample, list | tuple)
-        and sample
-        and isinstance(sample[0], Real | str | list | tuple | np.ndarray | date | timedelta | np.generic | None)
-    ):
-        try:
-            sample = plain(sample, argument)
-        except ShapeError:  # bags of different lengths
-            return []
-    if has_series(sample):
-        return [(None, sample)]
-    array = sample if isinstance(sample, Tracer) else on_host(sample)
-    if not isinstance(array, np.ndarray) or array.ndim not in (1, 2):
-        return []
-    return [(j, array[:, j]) for j in range(array.shape[1])] if array.ndim == 2 else [(None, array)]
-
-
-def numbers_in(column: Data, where: str = "a column") -> np.ndarray | None:
-    """The numbers or times of a column that are not missing; None for other kinds."""
-    column = column if isinstance(column, Tracer) else on_host(column)
-    if isinstance(column, Tracer) or getattr(column, "ndim", 1) > 1:
-        return None
-    values = np.asarray(column.compressed() if isinstance(column, np.ma.MaskedArray) else column)
-    if values.dtype.kind == "O" and not any(isinstance(each, str) for each in values[:LEAST_OTHERS]):
-        values = plain(column, where)  # Python's dates, and times with a zone
-        if values.dtype.kind == "O":
-            # Numbers mixed with None, as in lists and nullable columns.
-            there = [each for each in values.tolist() if isinstance(each, Real) and each == each]
-            values = np.asarray(there) if len(there) + count_missing(values) == len(values) else values
-    if values.ndim > 1:
-        return None
-    if values.dtype.kind == "M":
-        return values[~np.isnat(values)].astype(UNITS["M"])
-    if holds_floats(values):
-        values = values[~np.isnan(values)]
-    return values.astype(np.float64) if values.dtype.kind in "iuf" else None

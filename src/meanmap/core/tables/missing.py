@@ -10,7 +10,7 @@ from meanmap.core.arrays import check_lengths, refuse_name
 from meanmap.core.containers import is_pandas, is_rotations, is_sparse, refuse_unread
 from meanmap.core.errors import EmptyError, KindError, NonFiniteError, ParameterError, ShapeError
 from meanmap.core.foreign import is_missing
-from meanmap.core.held import holds_truth
+from meanmap.core.held import holds_truth, is_plain
 from meanmap.core.language import a_type, in_python, with_and
 from meanmap.core.meant import did_you_mean
 from meanmap.core.points import rows
@@ -118,7 +118,7 @@ def settle(
         expected = f"{', '.join(map(repr, POLICIES))}, or a list of codes for missing values, such as ['?', -999]"
         raise ParameterError(f"missing is {policy!r}{did_you_mean(policy, POLICIES)}; expected one of {expected}.")
     samples = [unmasked(sample) for sample in samples]
-    if not paired:
+    if not paired and not all(map(is_plain, samples)):
         check_zones(samples, names)
     found, gaps, kept = _settle(samples, names, missing, paired)
     told = list(zip(names, kept, map(_where, gaps), strict=True))

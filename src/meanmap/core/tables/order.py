@@ -4,16 +4,12 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from jax.core import Tracer
 from scipy.special import ndtri
 
-from meanmap.core.arrays import plain
-from meanmap.core.errors import KindError, ShapeError
 from meanmap.core.held import holds_floats, holds_text, holds_times
 from meanmap.core.moments import is_clock, is_time
-from meanmap.core.points import on_host
-from meanmap.core.tables.doubts import columns_in
 from meanmap.core.tables.kinds import is_text
+from meanmap.core.tables.sample import seen
 from meanmap.core.tables.written import Written
 from meanmap.core.texts import text_codes
 
@@ -22,7 +18,6 @@ __all__ = [
     "LEAST_ROWS",
     "NEARLY_ALL",
     "alike_in_order",
-    "array_of",
     "clocks",
     "counters",
     "gives_place",
@@ -73,7 +68,7 @@ def alike_in_order(
 p-values are too small. Pass clusters=10 for blocks of rows, or within= with what rows share, or test the residuals \
 of structure.prewhiten. Rows that were only sorted do no harm.
     """
-    read = [[(name, *each) for each in columns_in(sample, name)] for sample, name in zip(samples, names, strict=True)]
+    read = [[(name, c.label, c) for c in each.columns] for each, name in zip(seen(samples, names), names, strict=True)]
     if paired:
         whole = [column for columns in read for column in columns]
         read = [[(str(label), label, c) for _, label, c in whole] if len(samples) == 1 else whole]
@@ -81,7 +76,7 @@ of structure.prewhiten. Rows that were only sorted do no harm.
     numbering: dict[tuple[Any, str, bool], list[str]] = {}
     rows = 0
     for columns in read:
-        found, by, n = _looked_at([(name, label, array_of(column)) for name, label, column in columns])
+        found, by, n = _looked_at([(name, label, column.array) for name, label, column in columns])
         series, rows = series | found, max(rows, n)
         for name, label, steps in by:
             numbering.setdefault((label, steps, len(columns) > 1), []).append(name)
@@ -205,14 +200,15 @@ def gives_place(column: np.ndarray) -> bool:
 
 def _stepping(given: object, name: str) -> list[tuple[str, str]]:
     """Columns with equally spaced values, each once, and what these are called."""
-    found, columns = [], columns_in(given, name)
-    for label, column in columns:
-        values = array_of(column)
+    (sample,) = seen([given], [name])
+    found = []
+    for column in sample.columns:
+        values = column.array
         if values is None or values.dtype.kind not in "iufmM" or len(values) < LEAST_ROWS:
             continue
         if _in_equal_steps(values):
             steps = _steps_of(values, values.dtype.kind != "M" and np.ptp(values) == len(values) - 1)
-            found.append((_placed(name, label, len(columns) > 1), steps))
+            found.append((_placed(name, column.label, len(sample.columns) > 1), steps))
     return found
 
 
@@ -264,18 +260,6 @@ def series_note(names: Sequence[str], sizes: Sequence[str], by: Sequence[float],
         f"consecutive rows of {' and '.join(names)} {alike} (they correlate by {' and '.join(sizes)}) "
         f"and count as independent: {f'if they are a series, {harm}. {ordered}.' if harm else usual}"
     )
-
-
-def array_of(column: object) -> np.ndarray | None:
-    """Numbers, times, labels or truth values of a column without gaps."""
-    column = on_host(column) if not isinstance(column, Tracer) else column
-    if isinstance(column, Tracer | np.ma.MaskedArray) or getattr(column, "ndim", 1) != 1:
-        return None
-    try:
-        array = plain(column, "a column")
-    except (KindError, ShapeError):  # of lists of different lengths, structs
-        return None
-    return array if array.ndim == 1 and array.dtype.kind in "biufmMUSO" else None
 
 
 def _blocks(n: int) -> tuple[np.ndarray, np.ndarray]:

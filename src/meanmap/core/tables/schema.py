@@ -22,6 +22,7 @@ from meanmap.core.tables.kinds import HELD_BY, OF_TIMES, Kind, as_kind, wanted_k
 from meanmap.core.tables.matching import matched, renamed, selected
 from meanmap.core.tables.missing import as_found, length, rows_called, settle
 from meanmap.core.tables.places import Places, has_names
+from meanmap.core.tables.sample import seen
 from meanmap.core.tables.selection import notes_on_gaps
 from meanmap.core.tables.table import Table, named_columns, raw_columns
 from meanmap.core.tables.wild import wild_notes
@@ -265,11 +266,12 @@ def admitted(
         check_order(samples, names)
     came, (samples, notes) = samples, settle(samples, names, missing, paired, least)
     notes += notes_on_gaps(came, names, missing, kinds, paired) if notes else ()
+    left = seen(samples, names)
     # A gap in one column says nothing about the cells beside it, which unpaired samples' columns are compared with.
-    seen = samples if paired or missing == "raise" else as_found(came, names, missing)
-    notes += (*doubts(seen, names, kinds or (), apart=paired), *copied_rows(samples, names, paired=paired))
-    notes += (copied_columns if paired else same_samples)(samples, names)
-    notes += wild_notes(seen, names, kinds or ()) if wild and not paired else ()
+    found = left if paired or missing == "raise" else seen(as_found(came, names, missing), names)
+    notes += (*doubts(found, names, kinds or (), apart=paired), *copied_rows(left, names, paired=paired))
+    notes += (copied_columns if paired else same_samples)(left, names)
+    notes += wild_notes(found, names, kinds or ()) if wild and not paired else ()
     if not kinds:
         return samples, notes
     split = list(map(raw_columns, samples, names))

@@ -11,10 +11,10 @@ from meanmap.core.absent import unmasked
 from meanmap.core.containers import is_rotations, is_sparse
 from meanmap.core.language import in_few_words
 from meanmap.core.moments import seconds, times_of
-from meanmap.core.tables.doubts import columns_in
 from meanmap.core.tables.kinds import as_kind, holds_objects, wanted_kind
 from meanmap.core.tables.marks import policy_and_marks
 from meanmap.core.tables.missing import gaps_in, take
+from meanmap.core.tables.sample import seen
 from meanmap.core.tables.table import read_column
 
 __all__ = ["UNLIKE", "notes_on_gaps", "selection_notes"]
@@ -111,9 +111,9 @@ def notes_on_gaps(
     if policy_and_marks(missing)[0] not in ("pairwise", "drop"):
         return ()
     columns: dict[str, dict[str, Any]] = {}
-    for sample, argument in zip(samples, names, strict=True):
+    for sample, argument in zip(seen(samples, names), names, strict=True):
         mine = columns.setdefault("" if paired or len(names) == 1 else argument, {})
-        for label, column in columns_in(sample, argument):
+        for label, column in ((each.label, each.came) for each in sample.columns):
             name = argument if label is None else label if isinstance(label, str) else f"column {label}"
             mine[f"{name} of {argument}" if name in mine or (len(names) > 1 and name != label) else name] = column
     notes = []

@@ -10,9 +10,9 @@ from meanmap.core.containers import is_sparse
 from meanmap.core.held import holds_numbers, holds_times
 from meanmap.core.moments import seconds
 from meanmap.core.tables.column import middle_units
-from meanmap.core.tables.doubts import columns_in, numbers_in
 from meanmap.core.tables.kinds import holds_objects
 from meanmap.core.tables.missing import present, take
+from meanmap.core.tables.sample import seen
 from meanmap.core.tables.sentinels import Sentinels
 from meanmap.core.tables.table import read_column
 
@@ -195,14 +195,13 @@ this cell counts as a number here, and as missing in networks. If it is wrong, c
         )
         return tuple(note for notes in each for note in notes)
     together: dict[Any, list[tuple[str, np.ndarray, np.ndarray]]] = {}
-    for sample, argument in zip(samples, names, strict=True):
-        for name, column in columns_in(sample, argument):
-            numbers = None if name in told else numbers_in(column, argument)
-            if numbers is None:
-                continue
-            known = np.flatnonzero(present(column))
-            if len(numbers) == len(known):
-                together.setdefault(name, []).append((argument, numbers, known))
+    for column in (column for sample in seen(samples, names) for column in sample.columns):
+        numbers = None if column.label in told else column.numbers
+        if numbers is None:
+            continue
+        known = np.flatnonzero(present(column.came))
+        if len(numbers) == len(known):
+            together.setdefault(column.label, []).append((column.argument, numbers, known))
     notes = []
     for name, parts in together.items():
         numbers = np.concatenate([numbers for _, numbers, _ in parts]) if _alike(parts) else np.zeros(0)

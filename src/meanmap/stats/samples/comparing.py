@@ -8,9 +8,9 @@ import numpy as np
 from scipy.special import ndtri, stdtrit
 
 from meanmap.core.tables.chunks import source_of
-from meanmap.core.tables.doubts import columns_in
 from meanmap.core.tables.kinds import family_of
 from meanmap.core.tables.missing import MISSING_LABEL, length
+from meanmap.core.tables.sample import Sample
 from meanmap.core.tables.table import Table
 from meanmap.core.types import Data
 from meanmap.core.values import label_text
@@ -176,8 +176,7 @@ def by_name(sample: Data, argument: str) -> dict[str, np.ndarray]:
     """The columns of a table or an array."""
     if source_of(sample).named:
         return dict(Table.of(sample, argument).columns)
-    columns = columns_in(sample, argument)
-    return {called(label): np.asarray(column) for label, column in columns}
+    return {called(column.label): np.asarray(column.came) for column in Sample(sample, argument).columns}
 
 
 def _estimated(compared: Sequence[Comparison], confidence: float, design: str = "") -> Differences:

@@ -10,11 +10,11 @@ from meanmap.core.absent import unmasked
 from meanmap.core.errors import InputError, KindError
 from meanmap.core.meant import respelled
 from meanmap.core.pieces.sources import comes_in_pieces
-from meanmap.core.tables.doubts import columns_in
 from meanmap.core.tables.kinds import as_kind
 from meanmap.core.tables.marks import policy_and_marks, without_marks
 from meanmap.core.tables.missing import present, take
 from meanmap.core.tables.picked import names_of
+from meanmap.core.tables.sample import Sample
 from meanmap.core.tables.schema import chosen_kinds
 from meanmap.core.tables.table import Table
 from meanmap.core.types import Data
@@ -135,7 +135,7 @@ def _among(values: np.ndarray, there: np.ndarray, rows: np.ndarray) -> Part:
 def _raw(sample: Data, name: str, marks: Sequence[Any]) -> dict[str, Any]:
     sample = unmasked(sample)
     marked = without_marks(sample, name, marks) if marks else sample
-    return {called(label): column for label, column in columns_in(marked, name)}
+    return {called(column.label): column.came for column in Sample(marked, name).columns}
 
 
 def _values(raw: Mapping[str, Any], kinds: Mapping[str, Any] | None) -> dict[str, Part]:
