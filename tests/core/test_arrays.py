@@ -9,8 +9,8 @@ import pytest
 import scipy.sparse
 
 from meanmap.core import Door, EmptyError, KindError, NonFiniteError, ParameterError, ShapeError
-from meanmap.core.absent import count_missing
 from meanmap.core.arrays import as_array, check_rows, parameter, read_matrix
+from meanmap.core.foreign import count_missing
 
 pytestmark = pytest.mark.oldest
 

@@ -9,9 +9,9 @@ import polars as pl
 import pytest
 
 import meanmap as mm
-from meanmap.core.absent import unmasked
 from meanmap.core.arrays import plain
 from meanmap.core.errors import KindError
+from meanmap.core.foreign import unmasked
 from meanmap.core.moments import Zoned, in_one_unit, is_clock, is_time, is_zoned, seconds, times_in
 from meanmap.core.tables.kinds import as_kind
 

@@ -9,8 +9,8 @@ import polars
 import pytest
 
 import meanmap as mm
+from meanmap.core.containers import handed_over
 from meanmap.core.errors import KindError, MissingPackageError, ParameterError
-from meanmap.core.protocols import handed_over
 
 RNG = np.random.default_rng(0)
 A = RNG.normal(size=60)

@@ -8,11 +8,11 @@ from typing import Any, TypeVar
 import numpy as np
 
 from meanmap.bp.beliefs.beliefs import Beliefs
+from meanmap.core.containers import given_back, handed_over
 from meanmap.core.door import Door
 from meanmap.core.errors import ColumnError, KindError
 from meanmap.core.notes import warn_of
 from meanmap.core.pieces.row_by_row import filled_by_partition, number_by_partition, refuse_beliefs
-from meanmap.core.protocols import given_back, handed_over
 from meanmap.core.report import Report
 from meanmap.core.rng import Rng
 from meanmap.core.settings import whole_number

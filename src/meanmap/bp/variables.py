@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from meanmap.core.absent import unmasked
 from meanmap.core.arrays import check_lengths, refuse_name
 from meanmap.core.containers import refuse_unread
 from meanmap.core.errors import EmptyError, InputError, KindError, ParameterError
+from meanmap.core.foreign import unmasked
 from meanmap.core.language import a_type
 from meanmap.core.meant import no_column
 from meanmap.core.pieces.sources import lies_elsewhere

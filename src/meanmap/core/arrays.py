@@ -10,18 +10,16 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from meanmap.core.absent import count_missing
-from meanmap.core.containers import is_sparse, refuse_sparse, refuse_unread
+from meanmap.core.containers import handed_over, is_sparse, refuse_sparse, refuse_unread
 from meanmap.core.door import Door, is_concrete
 from meanmap.core.errors import EmptyError, KindError, NonFiniteError, ParameterError, ShapeError
 from meanmap.core.exact import check_exact
-from meanmap.core.foreign import is_missing, readable
+from meanmap.core.foreign import count_missing, is_missing, readable
 from meanmap.core.held import counts_as_numbers, holds_times, holds_whole, is_plain
 from meanmap.core.language import in_python
 from meanmap.core.moments import Zoned, is_zoned, seconds
 from meanmap.core.objects import check_cells
 from meanmap.core.points import library_of
-from meanmap.core.protocols import handed_over
 from meanmap.core.types import Array, Data, Numbers
 
 __all__ = [

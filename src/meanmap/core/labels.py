@@ -9,11 +9,10 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from meanmap.core.absent import count_missing
 from meanmap.core.arrays import check_rows, plain, reader_of
 from meanmap.core.door import Door
 from meanmap.core.errors import EmptyError, KindError, NonFiniteError, ShapeError
-from meanmap.core.foreign import readable
+from meanmap.core.foreign import count_missing, readable
 from meanmap.core.held import holds_floats, holds_text
 from meanmap.core.language import in_python
 from meanmap.core.objects import check_cells

@@ -5,10 +5,10 @@ import inspect
 from collections.abc import Callable
 from typing import ParamSpec, TypeVar
 
+from meanmap.core.containers import handed_over
 from meanmap.core.errors import NonFiniteError
 from meanmap.core.language import with_article
 from meanmap.core.meant import did_you_mean
-from meanmap.core.protocols import handed_over
 from meanmap.core.settings import is_number, truth
 
 __all__ = ["own_words"]

@@ -6,13 +6,12 @@ from typing import Any, overload
 import numpy as np
 from sklearn.utils.validation import validate_data
 
-from meanmap.core.absent import unmasked
-from meanmap.core.containers import no_frame, refuse_unread
+from meanmap.core.containers import handed_over, no_frame, refuse_unread
 from meanmap.core.errors import NonFiniteError
+from meanmap.core.foreign import unmasked
 from meanmap.core.notes import warn_of
 from meanmap.core.pieces.source import Stream
 from meanmap.core.pieces.sources import comes_in_pieces
-from meanmap.core.protocols import handed_over
 from meanmap.core.tables.chunks import sampled
 from meanmap.core.tables.doubts import doubts
 from meanmap.core.tables.schema import Schema

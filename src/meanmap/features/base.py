@@ -11,13 +11,13 @@ import jax.numpy as jnp
 import numpy as np
 
 from meanmap.core.anew import compiled_anew
+from meanmap.core.containers import handed_over
 from meanmap.core.domains import Columns, Domain
 from meanmap.core.door import Door
 from meanmap.core.errors import ParameterError
 from meanmap.core.points import any_sparse, bucket, count, on_device, one_row, pad, rows, slices
-from meanmap.core.protocols import handed_over
 from meanmap.core.settings import is_whole
-from meanmap.core.tables.places import Places
+from meanmap.core.tables.matching import Places
 from meanmap.core.tables.table import Table
 from meanmap.core.types import Data, Points
 from meanmap.kernels.base import Composite, Kernel

@@ -15,8 +15,8 @@ from typing import Any, Literal
 
 import numpy as np
 
-from meanmap.core.absent import unmasked
 from meanmap.core.errors import EmptyError, InputError, NonFiniteError, ShapeError
+from meanmap.core.foreign import unmasked
 from meanmap.core.held import holds_floats, holds_numbers, holds_text, holds_times
 from meanmap.core.language import in_few_words
 from meanmap.core.meant import composed, no_column, refuse_doubled, respelled

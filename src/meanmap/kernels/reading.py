@@ -6,12 +6,12 @@ from typing import Any, Protocol
 import jax
 import numpy as np
 
+from meanmap.core.containers import handed_over
 from meanmap.core.domains import Columns, Domain, Each, Real, holds_vectors
 from meanmap.core.door import Door
 from meanmap.core.errors import ColumnError, KindError, ShapeError
 from meanmap.core.labels import Labels
 from meanmap.core.points import count, has_rows, row_shape
-from meanmap.core.protocols import handed_over
 from meanmap.core.tables.chunks import source_of
 from meanmap.core.tables.table import named_columns
 from meanmap.core.types import Array, Data, Points

@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from meanmap.core.absent import absent, unmasked
 from meanmap.core.arrays import reader_of, refuse_name
 from meanmap.core.containers import is_pandas, is_polars, refuse_unread
 from meanmap.core.errors import KindError
+from meanmap.core.foreign import absent, unmasked
 from meanmap.core.held import counts_as_numbers, holds_floats, holds_labels, holds_numbers, holds_text, holds_times
 from meanmap.core.language import a_type
 from meanmap.core.numerals import reads_as_number

@@ -6,12 +6,11 @@ from typing import Any
 
 import numpy as np
 
-from meanmap.core.absent import unmasked
 from meanmap.core.arrays import is_categorical, plain
 from meanmap.core.containers import is_rotations, is_sparse
 from meanmap.core.errors import ParameterError
 from meanmap.core.exact import check_exact
-from meanmap.core.foreign import is_missing
+from meanmap.core.foreign import is_missing, unmasked
 from meanmap.core.held import holds_numbers
 from meanmap.core.moments import is_time, times_in
 from meanmap.core.numerals import is_name, reads_as_number

@@ -5,11 +5,10 @@ from typing import Any
 
 import numpy as np
 
-from meanmap.core.absent import absent, unmasked
 from meanmap.core.arrays import check_lengths, refuse_name
 from meanmap.core.containers import is_pandas, is_rotations, is_sparse, refuse_unread
 from meanmap.core.errors import EmptyError, KindError, NonFiniteError, ParameterError, ShapeError
-from meanmap.core.foreign import is_missing
+from meanmap.core.foreign import absent, is_missing, unmasked
 from meanmap.core.held import holds_truth, is_plain
 from meanmap.core.language import a_type, in_python, with_and
 from meanmap.core.meant import did_you_mean

@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 from jax.core import Tracer
 
-from meanmap.core.absent import count_missing
 from meanmap.core.arrays import plain
 from meanmap.core.containers import has_series, is_sparse
 from meanmap.core.errors import KindError, ShapeError
+from meanmap.core.foreign import count_missing
 from meanmap.core.held import holds_floats
 from meanmap.core.moments import UNITS
 from meanmap.core.pieces.sources import comes_in_pieces

@@ -8,9 +8,9 @@ from typing import Any
 import jax
 import numpy as np
 
-from meanmap.core.absent import unmasked
 from meanmap.core.arrays import check_lengths
 from meanmap.core.errors import ColumnError, ParameterError
+from meanmap.core.foreign import unmasked
 from meanmap.core.meant import names_none, no_column, respelled
 from meanmap.core.notes import warn_of
 from meanmap.core.pieces.sources import comes_in_pieces
@@ -19,9 +19,8 @@ from meanmap.core.tables.column import Column, check_alike, counted
 from meanmap.core.tables.doubts import copied_columns, copied_rows, doubts, same_samples
 from meanmap.core.tables.indices import check_order
 from meanmap.core.tables.kinds import HELD_BY, OF_TIMES, Kind, as_kind, wanted_kind
-from meanmap.core.tables.matching import matched, renamed, selected
+from meanmap.core.tables.matching import Places, has_names, matched, renamed, selected
 from meanmap.core.tables.missing import as_found, length, rows_called, settle
-from meanmap.core.tables.places import Places, has_names
 from meanmap.core.tables.sample import seen
 from meanmap.core.tables.selection import notes_on_gaps
 from meanmap.core.tables.table import Table, named_columns, raw_columns

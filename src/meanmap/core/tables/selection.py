@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 from scipy.special import gammaln
 
-from meanmap.core.absent import unmasked
 from meanmap.core.containers import is_rotations, is_sparse
+from meanmap.core.foreign import unmasked
 from meanmap.core.language import in_few_words
 from meanmap.core.moments import seconds, times_of
 from meanmap.core.tables.kinds import as_kind, holds_objects, wanted_kind

@@ -8,7 +8,6 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from meanmap.core.absent import count_missing
 from meanmap.core.arrays import (
     as_array,
     check_lengths,
@@ -19,17 +18,25 @@ from meanmap.core.arrays import (
     plain,
     unfilled,
 )
-from meanmap.core.containers import columns_of_frame, is_frame, is_rotations, is_sparse, names_of_frame, refuse_unread
+from meanmap.core.containers import (
+    columns_of_frame,
+    handed_over,
+    is_frame,
+    is_rotations,
+    is_sparse,
+    is_stream,
+    names_of_frame,
+    refuse_unread,
+)
 from meanmap.core.errors import ColumnError, KindError, ShapeError
 from meanmap.core.exact import MOST_EXACT, check_exact
 from meanmap.core.extras import optional
-from meanmap.core.foreign import in_cells, readable
+from meanmap.core.foreign import count_missing, in_cells, readable
 from meanmap.core.held import holds_labels, holds_truth, holds_whole, is_plain
 from meanmap.core.language import a_type, in_python
 from meanmap.core.meant import no_column, refuse_doubled, respelled
 from meanmap.core.moments import in_one_unit, seconds
 from meanmap.core.objects import check_cells
-from meanmap.core.protocols import handed_over, is_stream
 from meanmap.core.tables.indices import check_order
 from meanmap.core.tables.kinds import advice
 from meanmap.core.texts import as_labels

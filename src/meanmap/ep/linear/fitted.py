@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from scipy import sparse
 
+from meanmap.core.containers import handed_over
 from meanmap.core.errors import KindError, ParameterError
 from meanmap.core.intervals import ends
 from meanmap.core.notes import note_lines, note_table, warn_of
-from meanmap.core.protocols import handed_over
 from meanmap.core.report import Report
 from meanmap.core.rng import Rng
 from meanmap.core.settings import probability, whole_number

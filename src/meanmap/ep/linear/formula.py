@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
+from meanmap.core.containers import handed_over
 from meanmap.core.errors import ColumnError, InputError, NonFiniteError, ParameterError
 from meanmap.core.held import holds_floats
 from meanmap.core.language import a_type
-from meanmap.core.protocols import handed_over
 from meanmap.core.tables.selection import selection_notes
 from meanmap.core.tables.table import Table
 from meanmap.core.types import Data

@@ -10,14 +10,13 @@ from unicodedata import normalize
 import numpy as np
 
 from meanmap.core.arrays import is_categorical, refuse_name
-from meanmap.core.containers import refuse_unread
+from meanmap.core.containers import handed_over, refuse_unread
 from meanmap.core.errors import ColumnError, InputError, NonFiniteError
 from meanmap.core.extras import optional
 from meanmap.core.foreign import is_missing
 from meanmap.core.held import counts_as_numbers, holds_floats, holds_labels, holds_times
 from meanmap.core.language import a_type
 from meanmap.core.meant import no_column
-from meanmap.core.protocols import handed_over
 from meanmap.core.settings import one_of
 from meanmap.core.tables.kinds import categories_of
 from meanmap.core.tables.missing import incomplete

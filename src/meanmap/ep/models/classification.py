@@ -6,12 +6,12 @@ from typing import Any
 import numpy as np
 
 from meanmap.core.arrays import parameter
+from meanmap.core.containers import handed_over
 from meanmap.core.errors import KindError, ShapeError
 from meanmap.core.notes import in_few
 from meanmap.core.pictures import new_axes
 from meanmap.core.points import bucket
 from meanmap.core.progress import track
-from meanmap.core.protocols import handed_over
 from meanmap.core.settings import one_of
 from meanmap.core.tables.indices import check_order
 from meanmap.core.tables.table import Table

@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from meanmap.core.absent import unmasked
 from meanmap.core.errors import InputError, KindError
+from meanmap.core.foreign import unmasked
 from meanmap.core.meant import respelled
 from meanmap.core.pieces.sources import comes_in_pieces
 from meanmap.core.tables.kinds import as_kind
