@@ -26,6 +26,7 @@ from meanmap.bp.kernel.support import (
     NEAR,
     Asked,
     contradiction_note,
+    far_from_evidence,
     far_note,
     least_agreement,
     tail_note,
@@ -41,8 +42,6 @@ __all__ = ["FittedKernelField"]
 
 # Reports list this many contradictions.
 MOST_CONTRADICTIONS = 5
-# With fewer pairs beliefs further than this many steps from all evidence are noted.
-FEW_PAIRS, FAR_STEPS = 2000, 4
 # Likelihoods are computed for this many nodes at once.
 NODES_AT_ONCE = 65_536
 
@@ -227,7 +226,11 @@ class FittedKernelField(FittedField):
         settings = {"damping": damping, "floor": floor, "tolerance": tolerance, "counting": counting}
         engine = self._engine_for(seen, damping)
         found = engine.run(operators, on_device(own), given, read=self.learned.readouts is None, **settings)
-        notes = (*self._far(seen), *self._contradictions(seen, nodes, found.messages, own), *self._few(seen, nodes))
+        notes = (
+            *self._far(seen),
+            *self._contradictions(seen, nodes, found.messages, own),
+            *far_from_evidence(self.graph, seen.informed, nodes, min(self.pair_counts)),
+        )
         report = replace(found.report, notes=(*notes, *found.report.notes))
         if not report.converged and self.schedule is None:
             why = f"not converged after {report.steps} sweeps, in which all evidence crossed the graph and came back"
@@ -287,24 +290,6 @@ class FittedKernelField(FittedField):
                 elif not tail:
                     tail = tail_note(*told, asked, times)
         return [*notes, *tail]
-
-    def _few(self, seen: Evidence, nodes: np.ndarray) -> list[str]:
-        """Whether beliefs many steps from evidence come from few pairs; on forests, where what is lost adds up."""
-        fewest = min(self.pair_counts)
-        if not self.graph.is_forest or fewest >= FEW_PAIRS or not seen.informed.any():
-            return []
-        near = np.asarray(seen.informed).copy()
-        for _ in range(FAR_STEPS):
-            near[self.graph.targets[near[self.graph.sources]]] = True
-        told = np.isin(self.graph.components, self.graph.components[seen.informed])
-        if (near | ~told)[nodes].all():
-            return []
-        note = (
-            f"learned from {fewest} pairs, and some targets are more than {FAR_STEPS} steps from all evidence: errors "
-            "of all steps add up. In the middle of Gaussian chains of 10 to 50 steps means were typically off by at "
-            "most .17 standard deviations with 300 pairs, .12 with 1000 and .08 with 2000."
-        )
-        return [note]
 
     def _contradictions(self, seen: Evidence, nodes: np.ndarray, messages: object, own: np.ndarray) -> list[str]:
         """The nodes at which messages contradict each other; on forests, where none is counted twice."""

@@ -26,6 +26,7 @@ __all__ = [
     "belief_notes",
     "contradiction_note",
     "evidence_notes",
+    "far_from_evidence",
     "far_note",
     "learning_notes",
     "least_agreement",
@@ -53,6 +54,8 @@ LEAST_SPREAD = 0.02
 MOST_MEASURED = 100
 # Features of about this many numbers are computed at a time.
 MOST_FEATURES = 4_000_000
+# With fewer pairs beliefs further than this many steps from all evidence are noted.
+FEW_PAIRS, FAR_STEPS = 2000, 4
 # A note is given if low rank leaves out a larger share of a kernel than this.
 MOST_LEFT_OUT = 0.01
 
@@ -176,6 +179,24 @@ def least_agreement(sample: NodeSample, heard: int, queries: int) -> float:
     if heard < 2 or dimension < 1:
         return 0.0
     return float(np.exp(-chdtri((heard - 1) * dimension, FALSE_CONTRADICTIONS / queries) / 2))
+
+
+def far_from_evidence(graph: Graph, informed: np.ndarray, nodes: np.ndarray, fewest: int) -> list[str]:
+    """Whether beliefs many steps from evidence come from few pairs; on forests, where what is lost adds up."""
+    if not graph.is_forest or fewest >= FEW_PAIRS or not informed.any():
+        return []
+    near = np.array(informed)
+    for _ in range(FAR_STEPS):
+        near[graph.targets[near[graph.sources]]] = True
+    told = np.isin(graph.components, graph.components[informed])
+    if (near | ~told)[nodes].all():
+        return []
+    note = (
+        f"learned from {fewest} pairs, and some targets are more than {FAR_STEPS} steps from all evidence: errors "
+        "of all steps add up. In the middle of Gaussian chains of 10 to 50 steps means were typically off by at "
+        "most .17 standard deviations with 300 pairs, .12 with 1000 and .08 with 2000."
+    )
+    return [note]
 
 
 def contradiction_note(name: Hashable, agreement: float, where: str = "") -> str:

@@ -6,6 +6,9 @@ from typing import Any
 import jax
 import numpy as np
 
+from meanmap.core.arrays import parameter
+from meanmap.core.errors import ParameterError
+from meanmap.core.settings import truth
 from meanmap.ep.factor import Answer
 from meanmap.ep.learned.diary import Diary
 from meanmap.ep.learned.operator import MessageOperator, Predicted
@@ -39,6 +42,20 @@ class Rules:
     initial: int
     audit: float
     refresh: bool
+
+    @classmethod
+    def of(cls, threshold: float, initial: int, audit: float, refresh: bool) -> "Rules":
+        """The rules that the user asks for, checked."""
+        first = int(parameter(initial, "initial", axes=0, integer=True, at_least=2 * FEWEST))
+        if not 0 <= float(audit) <= 1:
+            raise ParameterError(f"audit is {audit!r}; expected the part of messages to audit, between 0 and 1.")
+        if not float(threshold) > 0:
+            raise ParameterError(
+                f"threshold is {float(threshold):g}; expected a number above 0, in units of the noise: no learning "
+                "brings the variance that is left below 0, so that the oracle would always be asked. The limit −9 of "
+                "the papers is .234 (ep.Learned.published())."
+            )
+        return cls(float(threshold), first, float(audit), truth(refresh, "refresh"))
 
 
 class FactorLearner:

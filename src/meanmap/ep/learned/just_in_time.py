@@ -6,16 +6,14 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from meanmap.core.arrays import parameter
 from meanmap.core.errors import KindError, ParameterError
 from meanmap.core.language import a_type, in_digits, with_article
-from meanmap.core.settings import truth
 from meanmap.ep.asking.chosen_oracle import with_oracle
 from meanmap.ep.doubt import ENOUGH, Lean
 from meanmap.ep.factor import Answer, FactorLike, replaced
 from meanmap.ep.learned.card import ranges
 from meanmap.ep.learned.diary import Diary
-from meanmap.ep.learned.factor_learner import FEWEST, FactorLearner, Rules
+from meanmap.ep.learned.factor_learner import FactorLearner, Rules
 from meanmap.ep.learned.kernel_regression import KernelRegression
 from meanmap.ep.learned.operator import MessageOperator, NothingToLearn
 from meanmap.ep.learned.recorded import families_into, families_of
@@ -129,10 +127,7 @@ class Learned(HostOracle):
         operator: MessageOperator | None = None,
     ):
         self.oracle = oracle
-        first = int(parameter(initial, "initial", axes=0, integer=True, at_least=2 * FEWEST))
-        if not 0 <= float(audit) <= 1:
-            raise ParameterError(f"audit is {audit!r}; expected the part of messages to audit, between 0 and 1.")
-        self.rules = Rules(_threshold(threshold), first, float(audit), truth(refresh, "refresh"))
+        self.rules = Rules.of(threshold, initial, audit, refresh)
         self.operator = MessageOperator() if operator is None else operator
         if not isinstance(self.operator, MessageOperator):
             raise KindError(f"operator is {a_type(operator)}; expected an ep.learned.MessageOperator.")
@@ -389,14 +384,3 @@ class Learned(HostOracle):
     def __repr__(self) -> str:
         known = ", ".join(f"{s.factor}: {len(p.operator)} messages" for s, p in self._learners.items())
         return f"Learned({known or 'nothing yet'})"
-
-
-def _threshold(value: Any) -> float:
-    value = float(value)
-    if not value > 0:
-        raise ParameterError(
-            f"threshold is {value:g}; expected a number above 0, in units of the noise: no learning brings the "
-            "variance that is left below 0, so that the oracle would always be asked. The limit −9 of the papers is "
-            ".234 (ep.Learned.published())."
-        )
-    return value
