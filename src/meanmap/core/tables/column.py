@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from meanmap.core.errors import EmptyError, KindError
-from meanmap.core.held import holds_text, holds_whole
+from meanmap.core.held import holds_text, holds_whole, is_plain
 from meanmap.core.language import in_python, with_article
 from meanmap.core.moments import is_time, is_zoned, seconds
 from meanmap.core.points import slices
@@ -26,7 +26,7 @@ from meanmap.core.tables.kinds import (
 )
 from meanmap.core.tables.missing import MISSING_LABEL, length, present, take
 from meanmap.core.tables.sentinels import Sentinels
-from meanmap.core.tables.table import Table
+from meanmap.core.tables.table import Table, read_column
 from meanmap.core.tables.written import Written, words_of
 from meanmap.core.tables.zones import one_zone
 from meanmap.core.types import Array, Data
@@ -107,6 +107,8 @@ class Column:
         check_alike(read, name, arguments)
         order = levels_of(parts[0]) if told is None else ()
         found = _measured(name, np.concatenate([np.asarray(part) for part in read]), missing, told, order)
+        if all(map(is_plain, parts)):
+            return found
         words = None if told else words_of(parts)
         written = Written.of(words) if words else None
         zones = [is_zoned(part, here, read_as_times=told in OF_TIMES) for part, here in zip(parts, where, strict=True)]
@@ -240,7 +242,10 @@ def counted(number: int, what: str) -> str:
 
 def _read(name: Hashable, values: Data, argument: str) -> Any:
     """Values as a column of a table; a block of one column becomes a column."""
-    (read,) = Table.of({name: values}, argument).columns.values()
+    if is_plain(values) and values.size:
+        read = read_column(values, f"{argument}[{name!r}]")
+    else:
+        (read,) = Table.of({name: values}, argument).columns.values()
     return read[:, 0] if read.ndim == 2 and read.shape[1] == 1 else read
 
 

@@ -4,7 +4,7 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property, partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import jax
 import numpy as np
@@ -51,6 +51,42 @@ _MANY = 4096
 _EARLY = (10, 20, 40, 80)
 # Where sweeps with predictions have not converged after this many, oracles compute all messages.
 _LONG = 200
+
+
+class _Place(NamedTuple):
+    """Where a run is between two sweeps.
+
+    Attributes
+    ----------
+    verdict : Verdict
+        Of the last sweep.
+    pace : Pace
+        The share of the next step.
+    start, two_ago, before : State
+        Before the first sweep, before the last two, and before the last one.
+    is_last : bool
+        Whether no sweep follows.
+    """
+
+    verdict: Verdict
+    pace: Pace
+    start: State
+    two_ago: State
+    before: State
+    is_last: bool = False
+
+    @classmethod
+    def first(cls, verdict: Verdict, pace: Pace) -> "_Place":
+        """Where sweeps start, or start anew."""
+        return cls(verdict, pace, verdict.state, verdict.state, verdict.state)
+
+    def after(self, verdict: Verdict) -> "_Place":
+        """After another sweep, of this verdict."""
+        return self._replace(verdict=verdict, two_ago=self.before, before=self.verdict.state)
+
+    def last(self) -> "_Place":
+        """No sweep follows."""
+        return self._replace(is_last=True)
 
 
 @dataclass(frozen=True)
@@ -102,35 +138,37 @@ class Run:
         limit : int
             The most sweeps.
         """
-        record, pace = self.record, self._new_pace()
-        verdict, earlier = Verdict(start, self.plans), start
-        once = self.at_once and step == 1  # another sweep would change nothing
+        here = _Place.first(Verdict(start, self.plans), self._new_pace())
         try:
             for _ in track(range(limit), "expectation propagation"):
-                before, verdict = verdict, self.sweep(verdict, step, pace.share)
-                record.add(verdict)
-                record.impossible = record.impossible or self._contradiction(verdict)
-                if record.impossible:
+                here = here.after(self.sweep(here.verdict, step, here.pace.share))
+                self.record.add(here.verdict)
+                here = self._judged(here, step, enough, limit)
+                if here.is_last:
                     break
-                over_two, earlier = partial(self._apart, earlier, verdict.state), before.state
-                # The tolerance is relative to the step: beliefs that move less because steps are small go on.
-                settled = verdict.well and (once or verdict.moved <= max(enough, verdict.noise) * pace.share)
-                if settled and not verdict.stuck:
-                    confirmed = self._confirmed(verdict)
-                    if confirmed is not None:
-                        record.finish(at_once=once)
-                        return confirmed
-                    pace = self._new_pace()
-                elif verdict.number == _LONG and self._stop_predicting():
-                    pace = self._new_pace()
-                elif not pace.after(verdict.moved, over_two, verdict.left_out) or settled:
-                    again = self._another_start(pace, verdict, limit)
-                    if again is None:
-                        break
-                    pace, verdict, earlier = again, verdict._replace(state=start), start
         except KeyboardInterrupt:
-            record.interrupted = True
-        return verdict
+            self.record.interrupted = True
+        return here.verdict
+
+    def _judged(self, here: _Place, step: float, enough: float, limit: int) -> _Place:
+        """What a sweep leaves to the next one, or that it was the last; why it was is noted in the record."""
+        record, verdict, pace = self.record, here.verdict, here.pace
+        record.impossible = record.impossible or self._contradiction(verdict)
+        if record.impossible:
+            return here.last()
+        once = self.at_once and step == 1  # another sweep would change nothing
+        # The tolerance is relative to the step: beliefs that move less because steps are small go on.
+        settled = verdict.well and (once or verdict.moved <= max(enough, verdict.noise) * pace.share)
+        if settled and not verdict.stuck:
+            confirmed = self._confirmed(verdict)
+            if confirmed is None:
+                return here._replace(pace=self._new_pace())
+            record.finish(at_once=once)
+            return here._replace(verdict=confirmed).last()
+        if verdict.number == _LONG and self._stop_predicting():
+            return here._replace(pace=self._new_pace())
+        gains = pace.after(verdict.moved, partial(self._apart, here.two_ago, verdict.state), verdict.left_out)
+        return here if gains and not settled else self._another_start(here, limit)
 
     def _contradiction(self, verdict: Verdict) -> str:
         """Which densities exclude one another, looked for where messages have been in doubt for long; else empty."""
@@ -146,22 +184,22 @@ class Run:
         alone = len({port.variable for port in met}) == len(met) and all(port.way in ("same", "whole") for port in met)
         return alone and not self.hosts and self.power == 1 and self.policy == "allow"
 
-    def _another_start(self, pace: Pace, verdict: Verdict, limit: int) -> Pace | None:
-        """The pace of a restart where sweeps make no progress, noted in the record; None if it would not help."""
-        lost = dict(enumerate(verdict.lost))
+    def _another_start(self, here: _Place, limit: int) -> _Place:
+        """A restart where sweeps make no progress, noted in the record; the end if it would not help."""
+        verdict, pace, lost = here.verdict, here.pace, dict(enumerate(here.verdict.lost))
         self.record.beyond = verdict.beyond or self.first_reason(left_range, verdict.state, lost)
         self.record.impossible = self.first_reason(zero_everywhere, verdict.state, lost)
         if self.record.beyond or self.record.impossible:
-            return None
+            return here.last()
         if self._stop_predicting():
             pace = self._new_pace()
         elif pace.may_start_anew(limit - verdict.number):
             pace.start_anew()
         else:
             self.record.beyond = self.first_reason(zero_here, verdict.state, lost)
-            return None
+            return here.last()
         self.record.started_anew(pace.share)
-        return pace
+        return _Place.first(verdict._replace(state=here.start), pace)
 
     def sweep(self, before: Verdict, step: float, caution: float) -> Verdict:
         """Each factor sends its messages once: those of the quickest form of it that leaves none in doubt."""
