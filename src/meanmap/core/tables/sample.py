@@ -87,16 +87,16 @@ def _columns(sample: Data, argument: str) -> list[tuple[Any, Any]]:
             return []
     if has_series(sample):
         return [(None, sample)]
-    array = sample if isinstance(sample, Tracer) else on_host(sample)
+    array = None if isinstance(sample, Tracer) else on_host(sample)
     if not isinstance(array, np.ndarray) or array.ndim not in (1, 2):
         return []
     return [(j, array[:, j]) for j in range(array.shape[1])] if array.ndim == 2 else [(None, array)]
 
 
 def _numbers(column: Any, where: str) -> np.ndarray | None:
-    column = column if isinstance(column, Tracer) else on_host(column)
     if isinstance(column, Tracer) or getattr(column, "ndim", 1) > 1:
         return None
+    column = on_host(column)
     values = np.asarray(column.compressed() if isinstance(column, np.ma.MaskedArray) else column)
     if values.dtype.kind == "O" and not any(isinstance(each, str) for each in values[:LOOKED_AT]):
         values = plain(column, where)  # Python's dates, and times with a zone
@@ -115,11 +115,10 @@ def _numbers(column: Any, where: str) -> np.ndarray | None:
 
 def array_of(column: object) -> np.ndarray | None:
     """Numbers, times, labels or truth values of a column without gaps."""
-    column = on_host(column) if not isinstance(column, Tracer) else column
     if isinstance(column, Tracer | np.ma.MaskedArray) or getattr(column, "ndim", 1) != 1:
         return None
     try:
-        array = plain(column, "a column")
+        array = plain(on_host(column), "a column")
     except (KindError, ShapeError):  # of lists of different lengths, structs
         return None
     return array if array.ndim == 1 and array.dtype.kind in "biufmMUSO" else None
