@@ -114,10 +114,8 @@ class Table(Value):
     @staticmethod
     def looks_like_one(data: Data) -> bool:
         """Whether `data` has named columns."""
-        if isinstance(data, np.ndarray):
+        if isinstance(data, np.ndarray) or is_sparse(data):  # sparse ones of one format are dictionaries
             return bool(_fields(data))
-        if is_sparse(data):  # those of one format are dictionaries
-            return False
         return isinstance(data, Table | Mapping) or is_frame(data) or is_stream(data)
 
     @staticmethod
