@@ -85,7 +85,7 @@ def stepped(seed: int, height: float) -> dict[str, np.ndarray]:
 
 
 def test_steps_are_noted_and_smooth_effects_are_not():
-    """At a p-value of 1e-4, 8 tables would have a note once in 1000 times."""
+    """At a p-value of 1e-6, 8 tables would have a note once in 100,000 times."""
     network = mm.bp.BayesianNetwork([("z", "t"), ("z", "y"), ("t", "y")])
     notes = network.effect(stepped(0, 1.0), "y", **ASKED).notes
     assert any("'y' varies with it in steps or waves" in note for note in notes)
@@ -93,10 +93,53 @@ def test_steps_are_noted_and_smooth_effects_are_not():
         assert not any("steps" in note for note in network.effect(stepped(1 + seed, 0.0), "y", **ASKED).notes)
 
 
+def of_clusters(seed: int) -> dict[str, np.ndarray]:
+    """Sixty clusters of ten rows that differ, and a confounder that is measured of each."""
+    rng = np.random.default_rng([16_300_000, seed])
+    c = np.repeat(np.arange(60), 10)
+    u, z = rng.normal(size=60)[c], rng.normal(size=60)[c]
+    t = rng.random(600) < 1 / (1 + np.exp(-z))
+    return {"z": z, "t": np.where(t, "new", "old"), "y": t + z + u + rng.normal(size=600), "c": c}
+
+
+def test_differences_of_clusters_are_no_steps():
+    """With a confounder of each cluster, declared or not, all of 20 tables had the note."""
+    network = mm.bp.BayesianNetwork([("z", "t"), ("z", "y"), ("t", "y")])
+    for seed in range(4):
+        for clusters in ("c", None):
+            notes = network.effect(of_clusters(seed), "y", clusters=clusters, **ASKED).notes
+            assert not any("smooth effects" in note for note in notes)
+
+
+def test_steps_of_a_number_in_clusters_and_of_rounded_numbers_are_noted():
+    network = mm.bp.BayesianNetwork([("z", "t"), ("z", "y"), ("t", "y")])
+    data = stepped(20, 0.5)
+    data["c"] = np.arange(800) // 10
+    data["y"] = data["y"] + np.random.default_rng(0).normal(size=80)[data["c"]]
+    notes = network.effect(data, "y", clusters="c", **ASKED).notes
+    assert any("'y' varies with it in steps or waves" in note for note in notes)
+    rounded = stepped(21, 0.5)
+    wave = np.sign(np.sin(6 * rounded["z"].round(1)))
+    rounded |= {"z": rounded["z"].round(1), "y": rounded["y"] + 2 * wave}
+    notes = network.effect(rounded, "y", **ASKED).notes
+    assert any("they may differ for other reasons" in note for note in notes)
+
+
+def test_means_of_units_in_groups_are_compared():
+    """Rows of a unit are copies of one number: as rows they differ among groups, as units they do not."""
+    rng = np.random.default_rng(3)
+    units = np.repeat(np.arange(40), 25)
+    left, group = rng.normal(size=40)[units], units // 8
+    assert differ(left, group) < 1e-3
+    by_hand = differ(left[::25], group[::25])
+    assert differ(left, group, units) == pytest.approx(by_hand)
+    assert by_hand > 0.01
+
+
 def test_a_part_of_one_row_beside_many_equal_numbers_has_no_spread():
     rng = np.random.default_rng(16_200_000)
     values = np.concatenate([np.full(409, 0.5), 1 + rng.random(91)])
-    group = codes._parts(values)
+    group = codes._parts(values, np.arange(500))
     assert np.bincount(group).min() == 1
     with np.errstate(divide="raise", invalid="raise"):
         assert differ(3 * (values > 1) + rng.normal(size=500), group, unequal=True) < DIFFERENT

@@ -12,14 +12,18 @@ from meanmap.bp.conditionals.laws import Law
 from meanmap.core.points import spread_rows
 from meanmap.core.tables.codes import if_codes
 from meanmap.core.tables.cycles import DIFFERENT, cycles, differ
-from meanmap.core.tables.doubts import copied_rows
+from meanmap.core.tables.doubts import are_coarse, copied_rows
 
 __all__ = ["notes_about", "notes_of_codes", "notes_of_law"]
 
 # The least number of codes.
 LEAST_VALUES = 5
-# Numbers with steps or waves are cut into at most so many parts of equal size, of so many rows at least.
-MOST_PARTS, LEAST_IN_PART = 50, 10
+# Numbers with steps or waves are cut into at most so many parts of equal size, of so many rows and units at least.
+# Polynomials of this degree are no steps.
+MOST_PARTS, LEAST_IN_PART, LEAST_UNITS, DEGREE = 50, 10, 4, 3
+# The p-value below which they are noted: in none of 249 tables with smooth effects, or clusters that differ.
+UNEVEN = 1e-6
+OF_GROUPS = " If rows with equal values are of one site or person, they may differ for other reasons."
 
 
 def notes_of_codes(
@@ -29,12 +33,14 @@ def notes_of_codes(
     on: Hashable,
     left: np.ndarray,
     outcome: np.ndarray,
+    units: np.ndarray | None = None,
 ) -> tuple[str, ...]:
     """Notes on integers among the adjustment variables that predict the outcome (n, 1) better as codes than as numbers,
     on times of which the weekday or the hour does, and on numbers with steps or waves.
 
     `left` (n,) are residuals of held-out predictions; their means in rows with the same integer, weekday or hour are
-    compared by the F test. Not where rows are copies, which have a note of their own: they share their residual, and a
+    compared by the F test; means in those of one of the `units` (n,), if rows of these depend on one another, as they
+    differ anyway. Not where rows are copies, which have a note of their own: they share their residual, and a
     row is not held out whose copy is not. Nor where nothing but rounding is left.
     """
     if left.std() <= ROUNDED * outcome.std():
@@ -46,19 +52,21 @@ def notes_of_codes(
             notes += [
                 f"{name!r} counts as a number with smooth effects, but {on!r} varies with {cycle} of {name!r}: "
                 "make it a column of its own, and draw its arrows."
-                for cycle in cycles(column.in_unit(numbers[name][:, 0]), left)
+                for cycle in cycles(column.in_unit(numbers[name][:, 0]), left, units)
             ]
         if column.column.kind not in ("number", "count") or column.told is not None:
             continue
         values = column.back(numbers[name][:, 0])
         found, group = np.unique(np.round(values), return_inverse=True)
         whole = np.allclose(values, np.round(values), rtol=0, atol=1e-6)
-        if not whole and differ(left, _parts(values), unequal=True) < DIFFERENT:
+        if not whole and _is_uneven(values, left, units):
             notes.append(
                 f"{name!r} counts as a number with smooth effects, but {on!r} varies with it in steps or waves "
                 "that smooth effects do not follow: if you know where they are, cut it there into labels."
+                + OF_GROUPS
+                * (units is None and 2 * len(np.unique(values)) <= len(values))
             )
-        if whole and len(found) >= LEAST_VALUES and differ(left, group) < DIFFERENT:
+        if whole and len(found) >= LEAST_VALUES and differ(left, group, units) < DIFFERENT:
             notes.append(
                 f"{name!r} counts as a number with smooth effects, but {on!r} varies more among its {len(found)} "
                 "values than smooth effects explain. "
@@ -93,8 +101,25 @@ def notes_about(notes: Sequence[str], names: Collection[Hashable], parents: Coll
     return tuple(note for note in notes if note.startswith(of) or any(each in note for each in on))
 
 
-def _parts(values: np.ndarray) -> np.ndarray:
-    """The part of each number (n,): as many parts as have enough rows, cut by rank; equal numbers are together."""
+def _is_uneven(values: np.ndarray, left: np.ndarray, units: np.ndarray | None) -> bool:
+    """Whether residuals (n,) have steps or waves in numbers (n,), more than their units differ, or groups of rows with
+    equal numbers that are not rounded.
+    """
+    distinct, equal = np.unique(values, return_inverse=True)
+    units = np.arange(len(values)) if units is None else units
+    units = equal if len(distinct) <= units.max() and not are_coarse(distinct) else units
+    part = _parts(values, units)
+    powers = np.polynomial.legendre.legvander(2 * part / max(part.max(), 1) - 1, min(DEGREE, part.max()))
+    smooth = np.linalg.qr(powers)[0]
+    return differ(left - smooth @ (smooth.T @ left), part, units, unequal=True) < UNEVEN
+
+
+def _parts(values: np.ndarray, units: np.ndarray) -> np.ndarray:
+    """The part of each number (n,): cut by rank into as many as have enough rows and units; equal ones are together."""
     number = max(min(MOST_PARTS, len(values) // LEAST_IN_PART), 1)
     place = np.searchsorted(np.sort(values), values)
-    return np.unique(place * number // len(values), return_inverse=True)[1].ravel()
+    while True:
+        part = np.unique(place * number // len(values), return_inverse=True)[1].ravel()
+        if len(np.unique(part * len(values) + units)) >= LEAST_UNITS * number or number == 1:
+            return part
+        number = number // 2

@@ -107,7 +107,7 @@ def effect_of(
         shares, usual = _shares(z, widths, of_arm if exact else _near(t, arms))
         unsupported = float(np.any(shares(z) < RARER * usual, axis=1).mean())
         found, residuals = compared(y, at, t, z, (columns[of], widths), arms, of_arm if exact else None, random, units)
-    notes += notes_of_codes(columns, used, adjusted or (), on, residuals, y)
+    notes += notes_of_codes(columns, used, adjusted or (), on, residuals, y, units)
     if adjusted and unsupported > REFUSED:
         raise InputError(
             f"in {in_percent(unsupported)} % of rows one of the values of {of!r}, {ends[0]!r} or {ends[1]!r}, almost "

@@ -22,9 +22,9 @@ PERIODS = {"the weekday": 7 * DAY, "the hour": DAY}
 DEGREE = 8
 
 
-def cycles(times: np.ndarray, left: np.ndarray) -> list[str]:
+def cycles(times: np.ndarray, left: np.ndarray, units: np.ndarray | None = None) -> list[str]:
     """Of the weekday, the day of the month and the hour of times, in seconds, those among which residuals (n,)
-    differ.
+    differ, more than `units` do whose rows depend on one another.
     """
     days = np.floor(times / DAY).astype("datetime64[D]")
     parts = {
@@ -35,7 +35,7 @@ def cycles(times: np.ndarray, left: np.ndarray) -> list[str]:
     found = []
     for cycle, part in parts.items():
         group = np.unique(part, return_inverse=True)[1].ravel()
-        if group.max() and differ(left, group) < DIFFERENT:
+        if group.max() and differ(left, group, units) < DIFFERENT:
             found.append(cycle)
     return found
 
@@ -96,13 +96,17 @@ def _numbers(values: np.ndarray | None) -> np.ndarray | None:
     return numbers if numbers is not None and np.isfinite(numbers).all() else None
 
 
-def differ(left: np.ndarray, group: np.ndarray, unequal: bool = False) -> float:
+def differ(left: np.ndarray, group: np.ndarray, units: np.ndarray | None = None, unequal: bool = False) -> float:
     """The p-value of different means of groups by the F test; 1 where they have few rows each.
 
-    If spreads may be `unequal`, the larger of this and Welch's (1951), which alone is wrong for long tails.
+    The rows of a group that are of one of the `units`, numbers from 0, count as one, their mean. If spreads may be
+    `unequal`, the larger of this and Welch's (1951), which alone is wrong for long tails.
     """
     from scipy.special import fdtrc
 
+    if units is not None:
+        together, cell = np.unique(group * (units.max() + 1) + units, return_inverse=True)
+        left, group = np.bincount(cell, left) / np.bincount(cell), together // (units.max() + 1)
     n, counts, away = len(left), np.bincount(group), left - left.mean()
     k = len(counts)
     if n < ROWS_TO_COMPARE * k or k < 2:

@@ -16,6 +16,7 @@ from meanmap.core.tables.written import Written, words_of, written_notes
 from meanmap.core.texts import text_codes
 
 __all__ = [
+    "are_coarse",
     "copied_columns",
     "copied_rows",
     "doubts",
@@ -177,7 +178,7 @@ def _copied_values(column: np.ndarray, said: str) -> tuple[str, ...]:
     """Notes on one column in which most rows share their value, with all decimals, and values are not levels."""
     values, times = np.unique(column[np.isfinite(column)], return_counts=True)
     rows = int(times[times > 1].sum())
-    if len(values) < LEVELS or rows < len(column) / 2 or _are_coarse(values):
+    if len(values) < LEVELS or rows < len(column) / 2 or are_coarse(values):
         return ()
     note = f"{rows} of {len(column)} rows of {said} have exactly the value of another row"
     if (times == times[0]).all():
@@ -185,7 +186,7 @@ def _copied_values(column: np.ndarray, said: str) -> tuple[str, ...]:
     return (f"{note}, but rows count as independent: if they are copies, remove them.",)
 
 
-def _are_coarse(values: np.ndarray) -> bool:
+def are_coarse(values: np.ndarray) -> bool:
     """Whether sorted values may agree by chance: they have few digits or lie on an even grid, perhaps in other units.
 
     Others are logarithms, roots or reciprocals of values with few digits, fractions with small denominators, and even
