@@ -399,13 +399,13 @@ def test_a_killed_reproduction_goes_on_where_it_was(tmp_path):
 
 
 def test_bad_input_is_told():
-    with pytest.raises(ValueError, match="scale should be one of smoke, quick, paper, got 'big'"):
+    with pytest.raises(ValueError, match="scale is 'big'; expected smoke, quick or paper"):
         Setting("big")  # pyright: ignore[reportArgumentType]
     with pytest.raises(ValueError, match="needs a band"):
         Claim("nothing", "a")
     with pytest.raises(ValueError, match="minutes at the scale 'paper'"):
         Experiment("a", "b", "c", (), {"smoke": 1, "quick": 1}, measure)
-    with pytest.raises(ValueError, match="No experiment is called 'toy'"):
+    with pytest.raises(ValueError, match="there is no figure 'toy'"):
         registry.find("toy")
 
 

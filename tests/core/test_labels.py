@@ -138,7 +138,7 @@ def test_columns_stay_apart():
         (
             ["a", None],
             NonFiniteError,
-            r"x has 1 missing value\(s\). Drop those rows, or give missing values a label of their own",
+            r"x has 1 missing value. Drop those rows, or give missing values a label of their own",
         ),
         (["a", float("nan")], NonFiniteError, "missing"),
         ([1.0, float("nan")], NonFiniteError, "missing"),

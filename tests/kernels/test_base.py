@@ -183,7 +183,7 @@ FRAME = pd.DataFrame(X, columns=["a", "b"])
     [
         (lambda: RBF(1.0)([]), EmptyError, "x is empty"),
         (lambda: RBF(1.0)(X, []), EmptyError, "y is empty"),
-        (lambda: RBF(1.0)(X, [[1.0, np.nan]] * 2), NonFiniteError, r"y holds 2 value\(s\) that are not finite"),
+        (lambda: RBF(1.0)(X, [[1.0, np.nan]] * 2), NonFiniteError, r"y holds 2 values that are not finite"),
         (
             lambda: RBF(1.0)(X, np.zeros((2, 3))),
             ShapeError,

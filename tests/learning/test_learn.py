@@ -350,7 +350,7 @@ def test_a_second_group_of_rows_is_not_called_outliers():
     assert "lengthscales learned from each group alone" in group
     both = said(30 + rng.normal(size=25), -400.0, 900.0)
     assert [("group of rows" in each, "Trim" in each) for each in both] == [(True, False), (False, True)]
-    assert both[1].startswith("2 value(s) of x lie more than 10 robust standard deviations away")
+    assert both[1].startswith("2 values of x lie more than 10 robust standard deviations away")
     assert len(said(30 + rng.normal(size=10), -60 + rng.normal(size=10))) == 2
     assert ["Trim" in each for each in said(30 + 0.1 * rng.normal(size=3))] == [True]  # .6 % of the rows
     tails = [rng.standard_cauchy(1000) for _ in range(100)] + [rng.lognormal(sigma=2, size=1000) for _ in range(100)]

@@ -217,7 +217,8 @@ class Setting:
 
     def __post_init__(self) -> None:
         if self.scale not in SCALES:
-            raise ValueError(f"The scale should be one of {', '.join(SCALES)}, got {self.scale!r}.")
+            *others, last = SCALES
+            raise ValueError(f"scale is {self.scale!r}; expected {', '.join(others)} or {last}.")
 
     def choose(self, *, smoke: Value, quick: Value, paper: Value) -> Value:
         """The value that belongs to the scale."""

@@ -41,6 +41,7 @@ def find(id: str) -> Experiment:
     """
     known = all_experiments()
     if id not in known:
-        near = difflib.get_close_matches(id, known, n=3, cutoff=0.3) or list(known)[:3]
-        raise ValueError(f"No experiment is called {id!r}. The nearest: {', '.join(near)}. `meanmap list` shows all.")
+        near = difflib.get_close_matches(id, known, n=3, cutoff=0.3)
+        meant = f" (did you mean {' or '.join(map(repr, near))}?)" if near else ""
+        raise ValueError(f"there is no figure {id!r}{meant}; `meanmap list` shows all.")
     return known[id]

@@ -303,7 +303,7 @@ def _tell(question: str, monitor: Any, watched: Watched, compared: Compared, rea
     header, *rows = _listed(watched, monitor)
     shown = [row for k, row in enumerate(rows) if row[-1] or k >= len(rows) - MOST_BATCHES][-2 * MOST_BATCHES :]
     say(in_lines([header, *shown]))
-    left = f"; {len(rows) - len(shown)} batches without an alarm are not shown" * (len(rows) > len(shown))
+    left = f" {len(rows) - len(shown)} batches without an alarm are not shown." * (len(rows) > len(shown))
     say(f"  {rule_of(monitor)}{left}\n")
     if alarms := watched.each_alarm(monitor):
         say(f"{alarms_in_lines(alarms)}\n")
@@ -316,7 +316,8 @@ def _tell(question: str, monitor: Any, watched: Watched, compared: Compared, rea
         if again:
             say(again)
         say("")
-    for line in note_lines(_notes(watched, reading, monitor)):
+    *notes, seed = _notes(watched, reading, monitor)
+    for line in (*note_lines(notes), f"  {seed}"):
         say(line)
 
 

@@ -72,7 +72,7 @@ def learn_kernel(
 
         pages.write_page(report, "A kernel learned from a sample", fit, pages.rows(modes), reading.notes, fit.seed)
     if not json:
-        say("\n".join([str(fit), *note_lines((*reading.notes, f"seed {fit.seed}"))]))
+        say("\n".join([str(fit), *note_lines(reading.notes), f"  seed {fit.seed}"]))
         return
     said = {"columns": list(table.names), "modes": modes, "report": fit.report.to_dict(), "seed": fit.seed}
     outputs.tell_json({**said, "notes": reading.notes, "meanmap": mm.__version__})

@@ -112,7 +112,7 @@ def tell_graph(graph: Any, notes: Sequence[str], as_json: bool) -> None:
         tell_json({**said, "meanmap": __version__})
         return
     say(str(graph))
-    for line in note_lines((*notes, f"seed {graph.seed}")):
+    for line in (*note_lines(notes), f"  seed {graph.seed}"):
         say(line)
 
 

@@ -52,7 +52,7 @@ def write_drift(
     notes: Sequence[str],
 ) -> None:
     """A page about batches over time, and how the columns of those that drifted differ from the reference."""
-    text = f"A{rule_of(monitor)[1:]} on average."
+    text = rule_of(monitor)
     page = monitor_page(monitor, False, [row[0] for row in batches[1:]])
     sections = [Section("The answer", answer, text, charts=page.sections[0].charts)]
     if alarms:

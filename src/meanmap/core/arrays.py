@@ -16,7 +16,7 @@ from meanmap.core.errors import EmptyError, KindError, NonFiniteError, Parameter
 from meanmap.core.exact import check_exact
 from meanmap.core.foreign import count_missing, is_missing, readable
 from meanmap.core.held import counts_as_numbers, holds_times, holds_whole, is_plain
-from meanmap.core.language import in_python
+from meanmap.core.language import counted, in_python
 from meanmap.core.moments import Zoned, is_zoned, seconds
 from meanmap.core.objects import check_cells
 from meanmap.core.points import library_of
@@ -71,7 +71,7 @@ def as_array(data: Data, argument: str) -> np.ndarray:
     if array.dtype == object:
         missing = count_missing(array)
         if missing:
-            raise unfilled(f"{argument} has {missing} missing value(s).")
+            raise unfilled(f"{argument} has {counted(missing, 'missing value')}.")
         check_cells(array, argument)
         raise KindError(
             f"{argument} holds Python objects (dtype object), first {array.flat[0]!r}; expected numbers. "
@@ -241,7 +241,9 @@ def _refuse(values: Array, wrong: Callable[[Any, Any], Any], argument: str, what
     if not first:
         raise NonFiniteError(f"{argument} is {value}, which is {what}; expected a number that is.")
     where = f"row {first[0]}" + (f", column {first[1]}" if len(first) > 1 else "")
-    said = f"{argument} holds {int(found.sum())} value(s) that are {what}, the first ({value}) at {where}."
+    number = int(found.sum())
+    those = f"that is {what}: {value}" if number == 1 else f"that are {what}, the first ({value})"
+    said = f"{argument} holds {counted(number, 'value')} {those} at {where}."
     if not remedy and value != value:
         raise unfilled(said)
     raise NonFiniteError(f"{said} {remedy or DROP}")

@@ -14,7 +14,7 @@ from meanmap.core.door import Door
 from meanmap.core.errors import EmptyError, KindError, NonFiniteError, ShapeError
 from meanmap.core.foreign import count_missing, readable
 from meanmap.core.held import holds_floats, holds_text
-from meanmap.core.language import in_python
+from meanmap.core.language import counted, in_python
 from meanmap.core.objects import check_cells
 from meanmap.core.settings import is_number
 from meanmap.core.tables.table import table_in
@@ -82,7 +82,8 @@ def _plain_labels(data: Data, argument: str) -> np.ndarray:
     missing = missing or count_missing(labels)
     if missing:
         raise NonFiniteError(
-            f"{argument} has {missing} missing value(s). Drop those rows, or give missing values a label of their own."
+            f"{argument} has {counted(missing, 'missing value')}. Drop those rows, or give missing values a label of "
+            "their own."
         )
     if labels.dtype.kind == "O":
         check_cells(labels, argument)

@@ -7,6 +7,7 @@ from itertools import islice
 __all__ = [
     "a_type",
     "at_command_line",
+    "counted",
     "in_digits",
     "in_few_words",
     "in_percent",
@@ -114,6 +115,17 @@ def in_percent(share: float) -> str:
         if float(said) not in (0, 100) or share in (0, 1):
             return said
     return f"{100 * share:.2g}"
+
+
+def counted(number: int, what: str) -> str:
+    """A number of things.
+
+    Examples
+    --------
+    >>> counted(1, "missing value"), counted(2, "missing value")
+    ('1 missing value', '2 missing values')
+    """
+    return f"{number} {what}{'s' * (number != 1)}"
 
 
 def in_few_words(parts: Collection[str], most: int = 20) -> str:

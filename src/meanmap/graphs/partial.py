@@ -10,7 +10,7 @@ import numpy as np
 
 from meanmap.core.errors import InputError, KindError
 from meanmap.core.extras import optional
-from meanmap.core.language import a_type
+from meanmap.core.language import a_type, counted
 from meanmap.core.types import Axes
 from meanmap.core.values import Value
 from meanmap.graphs.drawing import draw
@@ -205,8 +205,8 @@ If you doubt that, change the graph and ask again.
 
     def __str__(self) -> str:
         first = (
-            f"{type(self).__name__} with {_many(self.size, 'node')}, {_many(len(self.directed), 'arrow')} and "
-            f"{_many(len(self.undirected), 'undirected edge')}"
+            f"{type(self).__name__} with {counted(self.size, 'node')}, {counted(len(self.directed), 'arrow')} and "
+            f"{counted(len(self.undirected), 'undirected edge')}"
         )
         labels = self._labels()
         lines = [(pair, "→") for pair in self.named("directed")] + [(pair, "—") for pair in self.named("undirected")]
@@ -255,7 +255,3 @@ def structural_hamming_distance(first: PDAG, second: PDAG) -> int:
     order = [second.skeleton.index(name) for name in first.names]
     differs = first.matrix != second.matrix[np.ix_(order, order)]
     return int(np.triu(differs | differs.T).sum())
-
-
-def _many(number: int, what: str) -> str:
-    return f"{number} {what}{'s' * (number != 1)}"

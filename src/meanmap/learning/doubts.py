@@ -6,7 +6,7 @@ import numpy as np
 
 from meanmap.core.arrays import out_of_range
 from meanmap.core.errors import ColumnError
-from meanmap.core.language import in_few_words, in_python
+from meanmap.core.language import counted, in_few_words, in_python
 from meanmap.core.tables.column import middle_units
 from meanmap.core.types import Seed
 from meanmap.kernels.base import Kernel
@@ -90,8 +90,8 @@ def _far_doubts(name: str, column: np.ndarray) -> list[str]:
             alone += far
     if alone:
         found.append(
-            f"{alone} value(s) of {name} lie more than {FAR:g} robust standard deviations away: outliers pull the "
-            "lengthscale up. Trim them, or transform the column."
+            f"{counted(alone, 'value')} of {name} {'lies' if alone == 1 else 'lie'} more than {FAR:g} robust standard "
+            "deviations away: outliers pull the lengthscale up. Trim them, or transform the column."
         )
     return found
 

@@ -40,7 +40,7 @@ def test_trees_have_no_such_note_and_are_exact():
 def test_tables_that_are_not_finite_and_states_that_are_not_whole_are_refused():
     broken = PAIR.copy()
     broken[1, 1] = np.nan
-    with pytest.raises(NonFiniteError, match=r"factor 0 holds 1 value\(s\) that are not finite"):
+    with pytest.raises(NonFiniteError, match=r"factor 0 holds 1 value that is not finite"):
         Factors([2, 2], ((0, 1),), (broken,))
     loopy, factors, exact = models([(0, 1), (1, 2)], 3)
     for value, said in ((1.0, "1.0, a float"), (True, "True, a bool")):

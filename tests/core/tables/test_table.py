@@ -187,12 +187,12 @@ FRAME = pd.DataFrame({"a": [1.0, 2.0]})
         (
             {"a": [1.0, None]},
             NonFiniteError,
-            r"table\['a'\] has 1 missing value\(s\). Drop those rows or fill them in first\.$",
+            r"table\['a'\] has 1 missing value. Drop those rows or fill them in first\.$",
         ),
         (
             {"a": [1.0, np.nan]},
             NonFiniteError,
-            r"table\['a'\] holds 1 value\(s\) that are not finite, the first \(nan\) at row 1",
+            r"table\['a'\] holds 1 value that is not finite: nan at row 1",
         ),
         ({"a": [np.inf, 1]}, NonFiniteError, "not finite"),
         (pd.DataFrame({"a": [1.0, np.nan]}), NonFiniteError, r"table\['a'\] has 1 missing"),
@@ -204,7 +204,7 @@ FRAME = pd.DataFrame({"a": [1.0, 2.0]})
         (
             pl.DataFrame({"a": [1.0, float("nan")]}),
             NonFiniteError,
-            r"table\['a'\] holds 1 value\(s\) that are not finite",
+            r"table\['a'\] holds 1 value that is not finite",
         ),
         ({"a": np.ma.array([1.0, 2.0], mask=[0, 1])}, NonFiniteError, r"table\['a'\] has 1 missing"),
         ({"a": [datetime.time(1, 2)]}, KindError, r"table\['a'\] holds Python objects such as datetime.time"),

@@ -32,7 +32,7 @@ def test_a_function_of_questions_is_an_oracle():
     assert post.log_evidence == pytest.approx(exact.log_evidence, abs=1e-10)
     sweeps = post.report.steps
     assert seen == [(s, 5, [0, 1, 2, 3, 4]) for s in (*range(sweeps), None)]
-    assert post.report.counts["labels: messages asked of the host"] == 5 * (sweeps + 1)
+    assert post.report.counts["labels: requests to the host"] == 5 * (sweeps + 1)
 
 
 def test_messages_alone_are_an_answer():

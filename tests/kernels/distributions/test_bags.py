@@ -120,7 +120,7 @@ def test_distribution_regression_finds_the_spread_of_a_bag():
         ([], EmptyError, "x holds no bags"),
         ([1.0, 2.0], ShapeError, r"x\[0\] is the single number 1.0; expected the points of one bag"),
         (np.zeros((3, 2)), ShapeError, r"array of shape \(3, 2\); expected bags of points: \(bags, points, columns\)"),
-        ([np.array([[0.0], [np.nan]])], NonFiniteError, r"x\[0\] holds 1 value\(s\) that are not finite"),
+        ([np.array([[0.0], [np.nan]])], NonFiniteError, r"x\[0\] holds 1 value that is not finite"),
         ([["a", "b"]], KindError, r"x\[0\] holds"),
     ],
 )

@@ -252,8 +252,8 @@ LINE = np.arange(9.0)
         ((LINE, ["a"] * 9), {}, ColumnError, "y is constant"),
         (({"a": ["u"] * 9, "b": [1.0] * 9}, LINE), {}, ColumnError, "x is constant"),
         ((LINE, np.ones(9)), {"null": "spectral", "kernel": mm.kernels.RBF(1.0)}, ColumnError, "y is constant"),
-        ((LINE, np.where(LINE > 7, np.nan, LINE)), {}, NonFiniteError, r"y holds 1 value\(s\) that are not finite"),
-        ((["a", None, *"bcdefgh"], LINE), {}, NonFiniteError, r"x has 1 missing value\(s\)"),
+        ((LINE, np.where(LINE > 7, np.nan, LINE)), {}, NonFiniteError, r"y holds 1 value that is not finite"),
+        ((["a", None, *"bcdefgh"], LINE), {}, NonFiniteError, r"x has 1 missing value"),
         (
             ({"a": LINE}, LINE),
             {"kernel_x": mm.kernels.OnColumns(mm.kernels.RBF(), ["b"])},

@@ -178,13 +178,9 @@ def test_alarms_in_the_same_columns_repeat_a_known_drift(tmp_path):
         monitor = monitor.step(batch(**shift))
     assert monitor.alarms == (2, 3, 4, 5)
     assert monitor.repeats == (3, 5)  # heat was new in the fourth batch
-    assert "alarms at: 2, 4, and 2 that repeat a known drift, the last at 5; the drift since batch 2 lasts" in str(
-        monitor
-    )
+    assert "alarms at: 2, 4, and 2 more of a known drift, the last at 5; the drift since batch 2 lasts" in str(monitor)
     assert monitor.to_dict()["repeats"] == [3, 5]
-    assert monitor.to_dict()["answer"].startswith(
-        "Alarm at batch 2, 4, and 2 that repeat a known drift, the last at 5, "
-    )
+    assert monitor.to_dict()["answer"].startswith("Alarm at batch 2, 4, and 2 more of a known drift, the last at 5, ")
     monitor.page(tmp_path / "page.html")
     page = (tmp_path / "page.html").read_text()
     assert page.count(">alarm, known drift<") == 2
@@ -220,7 +216,7 @@ def test_the_command_has_the_dictionary_of_the_monitor(tmp_path):
     assert said["lasting"]["seen"]
     told = CliRunner().invoke(app, arguments).stdout
     assert told.splitlines()[0] == f"{said['question']} {said['answer']}"
-    assert "No: alarm at b2.csv, and 1 that repeats a known drift, the last at b3.csv. The drift since b2.csv" in told
+    assert "No: alarm at b2.csv, and 1 more of a known drift, at b3.csv. The drift since b2.csv" in told
     assert told.count("alarm, known drift") == 1
     page = tmp_path / "page.html"
     CliRunner().invoke(app, [*arguments, "--report", str(page)])

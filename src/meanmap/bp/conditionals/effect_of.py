@@ -172,10 +172,11 @@ def _value(column: CodedColumn, name: Hashable, value: object, seen: np.ndarray,
         merged = column.width < len(column.labels) and bool(found[0, -1])
         if merged or not found.any():
             shown = ", ".join(map(repr, column.states[:10]))
-            raise InputError(f"{argument} is {value!r}; expected a label of {name!r} that has rows, such as {shown}.")
+            has = "has no rows of its own" if merged else "does not occur"
+            raise InputError(f"{argument}={value!r} {has} in {name!r}; its labels are {shown}.")
     elif not seen.min() <= found[0, 0] <= seen.max():
         low, high = column.back(np.array([seen.min(), seen.max()]))
-        raise InputError(f"{argument} is {value!r}, beyond all rows; expected {name!r} from {low} to {high}.")
+        raise InputError(f"{argument}={value!r} is outside the data: {name!r} ranges from {low:.6g} to {high:.6g}.")
     else:
         column.check_two(column.numbers([value], argument), argument, name)
     return found

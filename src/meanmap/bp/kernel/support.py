@@ -13,7 +13,7 @@ from meanmap.bp.engine.propagate import ROUND_CYCLES, Propagation, floor_note
 from meanmap.bp.evidence.kernel_evidence import Evidence
 from meanmap.bp.kernel.belief_weights import MessageWeights
 from meanmap.core.held import holds_floats
-from meanmap.core.language import in_percent
+from meanmap.core.language import in_digits, in_percent
 from meanmap.core.points import count, in_columns, rows, slices
 from meanmap.core.report import Report
 from meanmap.core.types import Points
@@ -202,8 +202,8 @@ def far_from_evidence(graph: Graph, informed: np.ndarray, nodes: np.ndarray, few
 def contradiction_note(name: Hashable, agreement: float, where: str = "") -> str:
     """A note that messages to a variable contradict each other."""
     return (
-        f"the evidence about {name!r} contradicts itself{where}: no value of it has more than {agreement:.2g} of the "
-        "support from each message alone."
+        f"the evidence about {name!r} contradicts itself{where}: no value is plausible under all of it (agreement "
+        f"{agreement:.2g} on a scale from 0 to 1)."
     )
 
 
@@ -214,8 +214,8 @@ def evidence_notes(name: Hashable, sample: NodeSample, seen: Any, data: Support,
     few = (data.size < FEW_DATA) & ~data.far
     if few.any():
         notes.append(
-            f"{asked.argument}[{name!r}] relies on {data.size[few].min():.1f} of the data {asked.among(few)}: beliefs "
-            "may be in the wrong mode."
+            f"{asked.argument}[{name!r}] relies on about {in_digits(data.size[few].min(), 1)} rows of data "
+            f"({asked.among(few)}): the belief may be in the wrong mode."
         )
     return notes
 

@@ -256,4 +256,4 @@ class CliqueTree:
 
 
 def _exact() -> Report:
-    return Report("exact on a tree of cliques: two passes", True, 2, np.empty(0))
+    return Report("exact (on a tree of cliques)", True, 2, np.empty(0))

@@ -33,7 +33,7 @@ from meanmap.core.exact import MOST_EXACT, check_exact
 from meanmap.core.extras import optional
 from meanmap.core.foreign import count_missing, in_cells, readable
 from meanmap.core.held import holds_labels, holds_truth, holds_whole, is_plain
-from meanmap.core.language import a_type, in_python
+from meanmap.core.language import a_type, counted, in_python
 from meanmap.core.meant import no_column, refuse_doubled, respelled
 from meanmap.core.moments import in_one_unit, seconds
 from meanmap.core.objects import check_cells
@@ -346,7 +346,7 @@ def read_column(column: Data, argument: str) -> Any:
     array = plain(column, argument)
     missing = count_missing(column)
     if missing:
-        raise unfilled(f"{argument} has {missing} missing value(s).")
+        raise unfilled(f"{argument} has {counted(missing, 'missing value')}.")
     own = getattr(getattr(column, "dtype", None), "kind", "O")
     if array.dtype.kind == "O" and own in "fiub":
         array = np.asarray(column, dtype={"b": bool, "i": np.int64, "u": np.uint64}.get(own, np.float64))  # of pandas

@@ -158,7 +158,7 @@ class Record:
             if total and what not in harmless
         }
         for (factor, oracle), asked in zip(self._on_host(), self.asked.values(), strict=True):
-            counts[f"{factor.name}: messages asked of the host"] = asked
+            counts[f"{factor.name}: requests to the host"] = asked
             counts |= {f"{factor.name}: {what}": int(number) for what, number in oracle.counts(factor).items()}
         return counts | {
             f"{name}: evaluations of its function": spent.evaluations for name, spent in self.spent.items()

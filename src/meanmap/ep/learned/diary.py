@@ -83,7 +83,7 @@ class Diary:
             **({"asked outside the range that was learned": self.outside} if self.outside else {}),
             "predicted": self.predicted,
             "audited": self.audited,
-            "settings chosen anew": len(self.reasons),
+            "settings re-chosen": len(self.reasons),
         }
 
     @property

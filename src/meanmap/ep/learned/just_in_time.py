@@ -265,8 +265,8 @@ class Learned(HostOracle):
         if each < _PREDICTED or each * (learner.met + _SWEEPS * rows) < _SETTINGS:
             oracle = type(self._oracles[factor.name]).__name__
             raise NothingToLearn(
-                f"learning would not pay, as the oracle takes {in_digits(1e3 * each)} ms per message "
-                f"(ep.Learned(ep.{oracle}()) learns nevertheless)"
+                f"learning was switched off, as the oracle needed only {in_digits(1e3 * each)} ms per message (to "
+                f"learn anyway, pass ep.Learned(ep.{oracle}()))"
             )
 
     def _ask(self, questions: Questions) -> Answer:

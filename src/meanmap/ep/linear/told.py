@@ -34,6 +34,8 @@ def hint(text: str, error: str) -> str:
         return "it has no response; expected one, such as 'y ~ x + (1 | group)'."
     if re.search(r"\d[eE][+-]?\d", text) and error.startswith("Expect ')'"):
         return "numbers such as 1e3 are written out: 1000."
+    if error.startswith("Expect ')'"):
+        return "a closing bracket is missing."
     if error.endswith("character: ^"):
         return f"{error}; powers are I(x ** 2), or poly(x, 2)."
     return error

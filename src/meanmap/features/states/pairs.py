@@ -10,6 +10,7 @@ import jax.numpy as jnp
 
 from meanmap.core.door import Door
 from meanmap.core.errors import ShapeError
+from meanmap.core.language import counted
 from meanmap.core.tables.chunks import chunks_of, count_rows, paired_chunks
 from meanmap.core.tables.missing import settle, settle_pieces
 from meanmap.core.tables.schema import chosen_kinds
@@ -74,7 +75,9 @@ def _state(plan: Any, source: object, name: str, sides: tuple[str, ...]) -> Samp
         for block in blocks:
             if not isinstance(block, tuple) or len(block) != len(sides):
                 members = len(block) if isinstance(block, tuple) else 1
-                raise ShapeError(f"a piece has {members} member(s); expected one for each of {', '.join(sides)}.")
+                raise ShapeError(
+                    f"a piece has {counted(members, 'member')}; expected one for each of {', '.join(sides)}."
+                )
             where = [f"{side}[{rows}:]" if rows else side for side in sides]
             rows += count_rows(block[0]) or 0
             parts, lacking = settle_pieces(block, sides, plan.missing)

@@ -101,7 +101,7 @@ class Effect(Paged, Value):
 
     def _as_page(self, brief: bool = False) -> Page:
         units = {
-            "distance": "distance of embeddings", "share": "share of rows that would change",
+            "distance": "distance of embeddings", "share": "share of rows that would have to change",
             "shift": "standard deviations", "correlation": "correlation of features",
         }  # fmt: skip
         first = [each.column for each in self.differences]
@@ -146,8 +146,8 @@ class Effect(Paged, Value):
         in_deviations = self.shift is not None and all(each.without is None for each in self.differences)
         shift = [("all differences together", moved)] if in_deviations else []
         correlation = [] if self.correlation is None else [("correlation of features", str(self.correlation))]
-        share = f"at least {self.share} of all, for the effect to vanish"
-        always = [("rows that would change", share), ("distance of embeddings", str(self.distance))]
+        share = f"at least {self.share}, for the difference to vanish"
+        always = [("share of rows that would have to change", share), ("distance of embeddings", str(self.distance))]
         from_zero = self.correlation is None and self.distance.low <= 0
         return [*shift, *correlation, *always, *([("intervals from 0", FROM_ZERO)] if from_zero else [])]
 

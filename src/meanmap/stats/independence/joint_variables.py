@@ -8,6 +8,7 @@ import numpy as np
 from meanmap.core.arrays import check_rows
 from meanmap.core.containers import refuse_unread
 from meanmap.core.errors import InputError, KindError, ShapeError
+from meanmap.core.language import counted
 from meanmap.core.pieces.sources import lies_elsewhere
 from meanmap.core.points import on_host
 from meanmap.core.tables.chunks import count_rows, source_of
@@ -35,7 +36,7 @@ def listed(variables: object) -> tuple[list[str], list[Any]]:
     else:
         names, columns = _of_array(variables if lies_elsewhere(variables) else np.asanyarray(variables))
     if len(names) < 2:
-        raise InputError(f"variables holds {len(names)} variable(s); expected at least 2.")
+        raise InputError(f"variables holds {counted(len(names), 'variable')}; expected at least 2.")
     return names, columns
 
 

@@ -65,12 +65,12 @@ def with_repeats(alarms: Sequence[str], repeats: Sequence[str]) -> str:
     Examples
     --------
     >>> with_repeats(["7", "9", "12"], ["9", "12"]), with_repeats(["9"], ["9"])
-    ('7, and 2 that repeat a known drift, the last at 12', '1 that repeats a known drift, the last at 9')
+    ('7, and 2 more of a known drift, the last at 12', '1 more of a known drift, at 9')
     """
     new = in_few_words([each for each in alarms if each not in repeats], 5)
     some = [each for each in alarms if each in repeats]
-    verb = "repeat" if len(some) > 1 else "repeats"
-    again = f"{len(some)} that {verb} a known drift, the last at {some[-1]}" if some else ""
+    last = "the last at " * (len(some) > 1)
+    again = f"{len(some)} more of a known drift, {last or 'at '}{some[-1]}" if some else ""
     return ", and ".join(filter(None, (new, again)))
 
 

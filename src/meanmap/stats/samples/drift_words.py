@@ -34,10 +34,11 @@ NOTHING = "no column clearly by itself"
 
 def rule_of(monitor: Any) -> str:
     """The rule for alarms as a text, with their frequency without drift."""
-    single = " or that of small changes of one column that last" * (monitor.persistent is not None)
+    single = ", or the evidence of a small lasting change in one column," * (monitor.persistent is not None)
     return (
-        f"an alarm is raised if the evidence{single} exceeds {monitor.limit:.2f} or the p-value of a batch is at most "
-        f"{monitor.pvalue_limit:.2g}: without drift, one in {monitor.run_length:g} batches"
+        f"An alarm is raised if the evidence of drift{single} exceeds {monitor.limit:.2f}, or if a batch has p ≤ "
+        f"{monitor.pvalue_limit:.2g}. Without drift, this happens at most once in {monitor.run_length:g} batches on "
+        "average."
     )
 
 
@@ -61,7 +62,7 @@ def alike_once(compared: Sequence[tuple[str, Any]]) -> list[tuple[str, Any, str]
     --------
     >>> rows = [{"column": "weight", "pvalue": 0.002, "clear": True}]
     >>> [again for _, _, again in alike_once([("batch 7", rows), ("batch 8", rows), ("batch 9", rows)])]
-    ['  much the same at 2 later alarms, the last at batch 9']
+    ['  2 later alarms, the last at batch 9, looked much the same']
     """
     found: list[tuple[str, Any, Any, list[str]]] = []
     for span, rows in compared:
@@ -70,16 +71,15 @@ def alike_once(compared: Sequence[tuple[str, Any]]) -> list[tuple[str, Any, str]
             found[-1][3].append(span)
         else:
             found.append((span, rows, most, []))
-    return [
-        (
-            span,
-            rows,
-            f"  much the same at {len(more)} later alarm{'s' * (len(more) > 1)}, the last at {more[-1]}"
-            if more
-            else "",
-        )
-        for span, rows, _, more in found
-    ]
+    return [(span, rows, _again(more)) for span, rows, _, more in found]
+
+
+def _again(spans: Sequence[str]) -> str:
+    """A line on later alarms of the same change; empty text if there are none."""
+    if not spans:
+        return ""
+    which = f"{len(spans)} later alarms, the last" if len(spans) > 1 else "1 later alarm,"
+    return f"  {which} at {spans[-1]}, looked much the same"
 
 
 def clear_in(found: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:

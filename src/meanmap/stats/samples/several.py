@@ -4,6 +4,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from meanmap.core.errors import InputError, KindError
+from meanmap.core.language import counted
 from meanmap.core.points import on_host
 from meanmap.core.tables.apart import without_ids
 from meanmap.core.tables.assigned import Kept, without_units
@@ -43,5 +44,5 @@ def named(samples: Data) -> tuple[list[str], list[Any]]:
         raise KindError("samples is one array or table; expected a list of samples, such as [x, y, z].")
     listed = [on_host(data) for data in listed]
     if len(listed) < 2:
-        raise InputError(f"samples has {len(listed)} sample(s); expected at least two to compare.")
+        raise InputError(f"samples has {counted(len(listed), 'sample')}; expected at least two to compare.")
     return names, listed
