@@ -242,7 +242,7 @@ def test_a_page_tells_of_labels_and_of_the_effect(tmp_path):
     assert run("two-sample", *paths, "--effect", "--seed", 0, "--report", page).exit_code == 0
     assert "town most of all" in page.read_text()
     assert "rows that would have to change" in page.read_text()
-    assert " of all, for the effect to vanish" in page.read_text()
+    assert ", for the difference to vanish" in page.read_text()
     alone = [write(tmp_path / f"town_{i}.csv", town=["u", "v"] * 9 + ["uv"[i]] * 30) for i in range(2)]
     assert run("two-sample", *alone, "--seed", 0, "--report", page).exit_code == 0
     assert '"label":"town"' in page.read_text()  # the axis of its picture

@@ -213,7 +213,7 @@ FRAME = pd.DataFrame(X, columns=["a", "b"])
             r"v has shape \(6, 1\); expected \(2,\) or \(2, q\)",
         ),
         (lambda: RBF(1.0).matvec(X, None, 1.0), ShapeError, r"v has shape \(\)"),
-        (lambda: RBF(1.0).matvec(X, None, np.full(6, np.nan)), NonFiniteError, r"v holds 6 value\(s\)"),
+        (lambda: RBF(1.0).matvec(X, None, np.full(6, np.nan)), NonFiniteError, r"v holds 6 values"),
         (lambda: RBF(1.0).matvec(X, None, ["a"] * 6), KindError, "v holds <U1 values"),
         (lambda: RBF(1.0)(None), KindError, "x is None"),
         (lambda: RBF(1.0).diag(np.zeros((2, 2, 2))), ShapeError, r"x has shape \(2, 2, 2\)"),
