@@ -349,3 +349,13 @@ def test_the_note_on_a_code_that_is_near_says_what_is_missing_between():
     )
     (note,) = doubts([{"age": np.r_[ages, [-1.0] * 25]}], ["data"])
     assert "holds -1 in 25 of 637 rows (3.9 %) but nothing between -1 and 18, and it counts" in note
+
+
+@pytest.mark.parametrize("code", [-1.0, -9.0, -999.0])
+def test_negative_codes_beside_long_tails_of_positive_numbers(code):
+    """However small beside the range, and with zeros, but for -1, which may follow them."""
+    income = np.round(np.exp(np.random.default_rng(0).normal(10.0, 0.8, 600)), -2)
+    assert Sentinels.of(np.r_[income, [code] * 40]).values == (code,)
+    with_zeros = Sentinels.of(np.r_[income, np.zeros(200), [code] * 40])
+    assert (with_zeros is not None) == (code < -1)
+    assert Sentinels.of(np.r_[income, -100.0, -40.0, [code] * 40]) is None

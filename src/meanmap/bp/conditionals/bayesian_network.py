@@ -29,6 +29,7 @@ from meanmap.core.rng import Rng
 from meanmap.core.settings import whole_number
 from meanmap.core.synonyms import own_words
 from meanmap.core.tables.filling import columns_of
+from meanmap.core.tables.indices import check_order
 from meanmap.core.tables.marks import policy_and_marks
 from meanmap.core.tables.missing import BY_PAIRS, gaps_in
 from meanmap.core.tables.selection import UNLIKE
@@ -305,6 +306,7 @@ class BayesianNetwork(Paged):
         if clusters is not None:
             if lies_elsewhere(data):
                 raise ParameterError("clusters= is for tables in memory: read the file first, or collect the rows.")
+            check_order((data, clusters), ("data", "clusters"))
             inside = columns_of(data, "data")
             data = {str(name): inside[str(name)] for name in wanted if str(name) in inside}
             data[CLUSTERS] = units_of(inside, clusters).astype(float)

@@ -31,6 +31,9 @@ LEAST_ROWS, LEAST_AT = 50, 20
 LEAST_CLUSTERS, FEW_CLUSTERS = 20, 50
 # A value of a number stands out if at least so many times as many rows have it as any other value.
 STANDS_OUT = 4
+# Values of a number are too close if fewer than this share of the rows are between them, and they differ by less than
+# the other share of the interquartile range: in simulations intervals of such effects held too rarely.
+LEAST_BETWEEN, LEAST_STEP = 0.02, 0.1
 # Otherwise, for the check of support, the arm of a number is this share of the rows, the nearest ones.
 NEAR = 0.1
 # Labels that were merged are noted, and refused if more than a share NOTED of the rows has them.
@@ -248,9 +251,16 @@ def _of_few_rows(
 ) -> tuple[str, ...]:
     """Notes on values of a number that stand out and have few rows, as those of the few who never took a dose: an
     effect may jump there. Refused if few rows are near one of the values, as for 0 and 1: nearer than the other value
-    is, or than the interquartile range if that is wider.
+    is, or than the interquartile range if that is wider. Refused, too, if the values are so close that rows say little
+    about so small a step.
     """
     told, spread = [], float(np.diff(np.quantile(t, [0.25, 0.75]))[0])
+    between = int(((t >= min(arms)) & (t <= max(arms))).sum())
+    if between < LEAST_BETWEEN * len(t) and abs(arms[1] - arms[0]) < LEAST_STEP * spread:
+        raise InputError(
+            f"{of!r} lies between {ends[0]!r} and {ends[1]!r} in {between} of {len(t)} rows, which say little about so "
+            "small a step. Choose values farther apart: effects of small steps are proportional to their size."
+        )
     for here, other, end in zip(arms, reversed(arms), ends, strict=True):
         near = int((np.abs(t - here) < max(abs(other - here), spread)).sum())
         same = int((t == here).sum())

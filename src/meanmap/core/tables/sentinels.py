@@ -17,7 +17,8 @@ __all__ = ["Sentinels"]
 # scale; and any value that is repeated.
 BELOW, CODED, FEW, REPEATED = 0.2, 1.0, 5.0, 10.0
 # Codes of at least so many rows, and of so many times as many as any other value, need only be as far as codes below
-# zero, and zeros as well: 99 beside ages from 18 to 70.
+# zero, and zeros as well: 99 beside ages from 18 to 70. Negative ones where no others are may be near: -9 beside
+# incomes.
 SPIKE = 10, 3
 # Others that are needed to know what is usual, and distinct ones from which on they are more than a scale.
 LEAST_OTHERS, MANY = 10, 5
@@ -78,6 +79,8 @@ class Sentinels:
         True
         >>> Sentinels.of(np.r_[np.arange(18.0, 78.0), [99.0] * 12]).values
         (99.0,)
+        >>> Sentinels.of(np.r_[np.arange(1e3, 9e4, 100.0), [-9.0] * 12]).values
+        (-9.0,)
         >>> Sentinels.of(np.r_[[0.0, 1.0] * 40, [9.0] * 6]).values
         (9.0,)
         >>> Sentinels.of(np.r_[[1.0, 2.0, 3.0, 4.0, 5.0] * 20, [9.0] * 10]).values
@@ -110,6 +113,8 @@ class Sentinels:
             """How far outside a code must be."""
             if code in far or few:
                 return 0.0 if code in far else FEW
+            if digits(code) and _is_negative(code, low, counts[code], rest):
+                return 0.0
             near = digits(code) and (_is_spike(counts[code], rest) or _is_below(code, low, digits(code), counts[code]))
             return BELOW if near else CODED
 
@@ -258,6 +263,11 @@ def _is_spike(count: int, others: np.ndarray) -> bool:
     """Whether a value is far more frequent than any other."""
     least, times = SPIKE
     return count >= least and count >= times * int(np.unique(others, return_counts=True)[1].max())
+
+
+def _is_negative(code: float, low: float, count: int, others: np.ndarray) -> bool:
+    """Whether a negative code is frequent beside positive numbers, or but for -1 beside these and zeros."""
+    return code < 0 <= low and (low > 0 or code < -1) and _is_spike(count, others[others != 0])
 
 
 def _is_below(code: float, low: float, digits: int, count: int) -> bool:

@@ -173,7 +173,11 @@ def units_of(columns: Mapping[str, Any], clusters: object) -> np.ndarray:
     _check_no_switch(clusters=clusters)
     if is_whole(clusters):
         return _consecutive((length(next(iter(columns.values()))),), clusters)
-    return _labels([columns], ["data"], clusters, "clusters")
+    named = _names(clusters, columns, "data")
+    lacking = [name for name in named if name not in columns]
+    if lacking:
+        raise no_column(f"clusters names {lacking[0]!r}, and data", lacking[0], list(columns))
+    return _labels([{name: columns[name] for name in named} or columns], ["data"], clusters, "clusters")
 
 
 def check_exchange(exchange: Exchange, drawn: str, rows: int, others: Sequence[Any]) -> None:
