@@ -279,9 +279,7 @@ class Differences(Value, Sequence[ColumnDifference]):
         return tuple(clear)
 
     def in_all_rows(self) -> str:
-        """The first columns that are shown to differ in all rows that have them, which are more than the complete ones,
-        and the quantities that do, as a text; empty if there are none.
-        """
+        """The beginning of a sentence on columns that are shown to differ in more than the complete rows, or ""."""
         quantities: dict[str, list[str]] = {}
         for each in self:
             if each.shown and each.rows is not None:
@@ -289,7 +287,9 @@ class Differences(Value, Sequence[ColumnDifference]):
                 quantities.setdefault(each.column, []).extend(found)
         said = [f"{name} ({', '.join(dict.fromkeys(found))})" for name, found in quantities.items()]
         more = len(said) - MOST_NAMED
-        return with_and([*said[:MOST_NAMED], *([f"{more} more"] if more > 0 else [])]) if said else ""
+        columns = with_and([*said[:MOST_NAMED], *([f"{more} more"] if more > 0 else [])])
+        which = "Columns differ" if len(said) > 1 else "A column differs"
+        return f"{which} in all rows, complete or not: {columns}, as intervals show ({self.levels})" if said else ""
 
     @property
     def all_rows(self) -> int:

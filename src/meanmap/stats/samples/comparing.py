@@ -29,6 +29,8 @@ __all__ = ["are_tables", "by_name", "differences", "differences_of_all", "mostly
 MOST_SORTED = 200_000
 # Standard errors of shares up to this are rounding errors: all rows are equal.
 NO_ERROR = 1e-9
+# So are differences of means and their standard errors up to this share of the largest number.
+ROUNDING = 16 * float(np.finfo(float).eps)
 # With more samples than this, no pairs are compared; nor are the single columns of an array with more columns.
 MOST_SAMPLES, MOST_COLUMNS = 20, 100
 _BEGINNING = np.datetime64(0, "s")
@@ -218,7 +220,7 @@ def _of_means(compared: Comparison, level: float, own: float, alone: bool) -> tu
     medians = (_median(x), _median(y)) if alike and not times else None
     size = float(np.ldexp(0.5, np.frexp(max(np.abs(x).max(), np.abs(y).max()))[1]))  # squares of huge numbers overflow
     first, second, error, freedom = means_of(x / size, y / size, compared.cells)
-    by = second - first
+    by, error = (each if abs(each) > ROUNDING else 0.0 for each in (second - first, error))
     clarity = by / error if error > 0 else float(np.copysign(np.inf, by)) if by else 0.0
     low, high, pvalue = 0.0, 0.0, None
     if error > 0:

@@ -109,10 +109,7 @@ class ColumnsResult(TestResult):
             return ""
         which, number = f"{sum(self.sizes)} complete rows", self.differences.all_rows
         which += f" of {number}" if number > sum(self.sizes) else ""
-        return (
-            f"Columns differ in all rows, complete or not: {columns}, as intervals show ({self.differences.levels}). "
-            f"The test itself is of the {which}: not rejected at level {level:g}, p = {self.pvalue:.3g}."
-        )
+        return f"{columns}. The test itself is of the {which}: not rejected at level {level:g}, p = {self.pvalue:.3g}."
 
     @property
     def shows_some(self) -> bool:
