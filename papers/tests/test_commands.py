@@ -8,7 +8,7 @@ from typer.testing import CliRunner
 import meanmap
 import meanmap_papers
 from meanmap.cli.commands import app
-from meanmap_papers.registry import all_experiments
+from meanmap_papers.registry import PAPERS, all_experiments
 
 PROJECT = tomllib.loads((Path(__file__).parents[1] / "pyproject.toml").read_text(encoding="utf-8"))
 
@@ -21,6 +21,10 @@ def test_both_packages_are_of_one_version():
 def test_the_figures_are_listed():
     found = CliRunner().invoke(app, ["list"])
     assert found.exit_code == 0, found.stderr
-    lines = found.stdout.splitlines()
-    assert [line.split()[0] for line in lines] == list(all_experiments())
-    assert all(each.source in line for each, line in zip(all_experiments().values(), lines, strict=True))
+    first, *lines = found.stdout.splitlines()
+    assert "minutes at the scale quick" in first
+    assert [line for line in lines if line in PAPERS.values()] == list(PAPERS.values())
+    listed = {line.split()[0]: line for line in lines if " min  " in line}
+    assert list(listed) == list(all_experiments())
+    assert all(listed[id].endswith(each.title) for id, each in all_experiments().items())
+    assert max(map(len, lines)) <= 120

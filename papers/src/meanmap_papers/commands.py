@@ -16,11 +16,15 @@ PATIENCE = 10
 
 
 def list_experiments() -> None:
-    """List the figures of the papers that `reproduce` can run: id, what is shown, paper and figure, minutes."""
-    from meanmap_papers.registry import all_experiments
+    """List the figures of the papers that `reproduce` can run, by paper: id, minutes, and what is shown."""
+    from meanmap_papers.registry import PAPERS, all_experiments
 
-    for each in all_experiments().values():
-        say(f"{each.id:32}{each.title}: {each.source} [{each.minutes['quick']:g} min]")
+    say("Figures that `meanmap reproduce` can run, with minutes at the scale quick (--scale paper takes longer)")
+    for paper, source in PAPERS.items():
+        say(f"\n{source}")
+        for each in all_experiments().values():
+            if paper in each.run.__module__.split("."):
+                say(f"{each.id:32}{each.minutes['quick']:>5g} min  {each.title}")
 
 
 def reproduce(
