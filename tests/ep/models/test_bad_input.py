@@ -6,6 +6,7 @@ import pytest
 
 from meanmap import ep
 from meanmap.core import ColumnError, EmptyError, InputError, KindError, NonFiniteError, ParameterError, ShapeError
+from meanmap.core.language import at_command_line
 from meanmap.ep import models
 
 RNG = np.random.default_rng(0)
@@ -54,6 +55,8 @@ def test_columns_that_no_regression_takes(model, y):
 def test_labels_that_are_not_two(model):
     with pytest.raises(ParameterError, match=r"y holds 1 label \(1\); expected two. There is nothing to learn"):
         model(X, np.ones(10))
+    with at_command_line(), pytest.raises(ParameterError, match=r"use `meanmap ep ordinal --levels a,b,c`\.$"):
+        model(X, list("abcabcabca"))
     with pytest.raises(ParameterError, match=r"y holds 3 labels \(a, b, c\).*use ordinal_regression"):
         model(X, list("abcabcabca"))
     with pytest.raises(ShapeError, match="y has 2 columns"):

@@ -131,7 +131,10 @@ def test_features_look_at_each_column_too(test, monkeypatch):
 def test_the_column_that_differs_is_the_witness():
     x, y = RNG.normal(size=(2, 80, 6))
     result = mm.two_sample_test(x, y * [1, 1, 4, 1, 1, 1], n_permutations=99, rng=0)
-    assert "fused over 5 kernels and over ranks in each of 6 columns and in pairs of these" in result.method
+    assert (
+        "fused over 5 kernels, combined with tests of ranks in each of 6 columns and in pairs of columns"
+        in result.method
+    )
     assert result.witness.kernel.lengthscale.argmin() == 2
     assert np.isfinite(result.witness(x)).all()
 

@@ -9,6 +9,7 @@ import numpy as np
 from meanmap.core.arrays import check_finite, check_not_tiny, check_rows
 from meanmap.core.errors import ColumnError, ParameterError, ShapeError
 from meanmap.core.held import counts_as_numbers, holds_floats, holds_text
+from meanmap.core.language import in_python
 from meanmap.core.notes import warn_of
 from meanmap.core.tables.doubts import doubts
 from meanmap.core.tables.kinds import advice, described
@@ -157,8 +158,15 @@ def _instead(classes: np.ndarray) -> str:
     if len(classes) < 2:
         return " There is nothing to learn."
     if len(classes) > MOST_LEVELS and counts_as_numbers(classes):
-        return " For counts use poisson_regression, for other numbers robust_regression."
-    return " For ordered labels use ordinal_regression."
+        return in_python(
+            " For counts use poisson_regression, for other numbers robust_regression.",
+            " For counts use `meanmap ep poisson`, for other numbers `meanmap ep robust`.",
+        )
+    levels = ",".join(map(label_text, classes))
+    return in_python(
+        " For ordered labels use ordinal_regression.",
+        f" For ordered labels, from the lowest, use `meanmap ep ordinal --levels {levels}`.",
+    )
 
 
 def read_codes(y: Data, rows: int, levels: object) -> tuple[np.ndarray, np.ndarray]:

@@ -32,7 +32,7 @@ WEAK = (
 )
 
 # The note if shares of missing values are shown to differ.
-GAPS = "values are missing in different shares, which the test of complete rows does not compare"
+GAPS = "the samples differ in how many values are missing; the test uses complete rows only and does not compare this"
 
 
 @dataclass(frozen=True, eq=False, repr=False)

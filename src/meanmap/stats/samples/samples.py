@@ -95,7 +95,7 @@ class Samples:
         scores = self.scores if columns else None
         if scores is None:
             return kernels
-        return f"{kernels} and over ranks in each of {len(scores.names)} columns and in pairs of these"
+        return f"{kernels}, combined with tests of ranks in each of {len(scores.names)} columns and in pairs of columns"
 
     @property
     def kernel(self) -> Any:

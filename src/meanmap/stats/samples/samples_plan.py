@@ -125,7 +125,11 @@ class SamplesPlan(Value):
         """The number of kernels over which a statistic is fused, in words, and the number of columns, if any."""
         _, ranks = without_columns(self.features.features)
         kernels = f" fused over {len(self.kernels)} kernels" if len(self.kernels) > 1 else ""
-        return kernels if ranks is None else f"{kernels} and over ranks in each of {len(self.columns)} columns"
+        return (
+            kernels
+            if ranks is None
+            else f"{kernels}, combined with tests of ranks in each of {len(self.columns)} columns"
+        )
 
 
 def _added(plan: SamplesPlan, rows: Data, name: str) -> SampleState:
