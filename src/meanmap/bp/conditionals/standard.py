@@ -12,6 +12,10 @@ from meanmap.bp.conditionals.transformations import Transformation, chosen
 
 __all__ = ["Standard"]
 
+# Standardised numbers are multiples of 1 / FINEST: splits of trees that are equally good are chosen by the last digits,
+# which depend on the unit.
+FINEST = 2.0**32
+
 
 @dataclass(frozen=True, eq=False)
 class Standard:
@@ -59,13 +63,13 @@ class Standard:
                 columns.append(components.hits(numbers[:, block.start]))
                 found[np.isnan(components.others(numbers[:, block.start])), block.start] = np.nan
             columns.append(found[:, block])
-        return np.concatenate(columns, axis=1)
+        return _rounded(np.concatenate(columns, axis=1))
 
     def of_column(self, j: int, values: np.ndarray) -> np.ndarray:
         """Standardised values of column j of the table's numbers."""
         if j in self.transformed:
-            return self.transformed[j](values)
-        return self.table.standard_of(j, values)
+            return _rounded(self.transformed[j](values))
+        return _rounded(self.table.standard_of(j, values))
 
     @cached_property
     def wholes(self) -> tuple[range, ...]:
@@ -92,3 +96,7 @@ class Standard:
         """The block of each variable; for numbers with components, the block of the number."""
         ends = [block.stop for block in self.blocks]
         return tuple(ends.index(whole.stop) for whole in self.wholes)
+
+
+def _rounded(numbers: np.ndarray) -> np.ndarray:
+    return np.round(numbers * FINEST) / FINEST
