@@ -84,3 +84,17 @@ def test_a_name_of_a_folder_is_found_from_the_top(name, meant):
     with pytest.raises(AttributeError, match=rf"has no attribute '{name}'; did you mean {meant}\?$"):
         getattr(mm, name)
     assert not hasattr(mm, "nothing_like_it")
+
+
+@pytest.mark.parametrize(
+    ("made", "how"),
+    [
+        (mm.DriftMonitor, r"mm\.DriftMonitor\.of\(reference, run_length=1000\)"),
+        (mm.stats.TwoSampleBet, r"mm\.stats\.TwoSampleBet\.of\(x, y\)"),
+        (mm.stats.IndependenceBet, r"mm\.stats\.IndependenceBet\.of\(x, y\)"),
+    ],
+)
+def test_a_class_that_is_not_called_by_itself_says_what_to_type(made, how):
+    """DriftMonitor(x) named eight fields of its inside."""
+    with pytest.raises(TypeError, match=rf"^{made.__name__}\(\) is not called by itself; type {how}\.$"):
+        made([[1.0, 2.0], [3.0, 4.0]])

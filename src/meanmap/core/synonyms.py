@@ -3,7 +3,7 @@
 import functools
 import inspect
 from collections.abc import Callable
-from typing import ParamSpec, TypeVar
+from typing import Any, ParamSpec, TypeVar
 
 from meanmap.core.containers import handed_over
 from meanmap.core.errors import NonFiniteError
@@ -11,7 +11,7 @@ from meanmap.core.language import with_article
 from meanmap.core.meant import did_you_mean
 from meanmap.core.settings import is_number, truth
 
-__all__ = ["own_words"]
+__all__ = ["made_by", "own_words"]
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -140,6 +140,37 @@ def own_words(function: Callable[P, R]) -> Callable[P, R]:
             raise
 
     return call
+
+
+def made_by(how: str) -> Callable[[type[R]], type[R]]:
+    """A decorator of classes with fields that users do not know: who calls one with too few of them, such as with
+    data, learns what to type.
+
+    Examples
+    --------
+    >>> @made_by("Counts.of(x)")
+    ... class Counts:
+    ...     def __init__(self, states, total): ...
+    >>> Counts([1.0, 2.0])
+    Traceback (most recent call last):
+    TypeError: Counts() is not called by itself; type Counts.of(x).
+    """
+
+    def decorate(cls: type[R]) -> type[R]:
+        plain = cls.__init__
+        _, *fields = inspect.signature(plain).parameters.values()
+        needed = sum(each.default is each.empty for each in fields)
+
+        @functools.wraps(plain)
+        def init(self: R, *args: Any, **kwargs: Any) -> None:
+            if len(args) + len(kwargs) < needed:
+                raise TypeError(f"{cls.__name__}() is not called by itself; type {how}.")
+            plain(self, *args, **kwargs)
+
+        cls.__init__ = init
+        return cls
+
+    return decorate
 
 
 def _instead(value: object, word: str, meant: str) -> str:

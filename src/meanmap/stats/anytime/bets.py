@@ -13,7 +13,7 @@ from meanmap.core.notes import warn_of
 from meanmap.core.pictures import new_axes
 from meanmap.core.rng import Rng
 from meanmap.core.settings import by_name, probability
-from meanmap.core.synonyms import own_words
+from meanmap.core.synonyms import made_by, own_words
 from meanmap.core.tables.assigned import together, units_in
 from meanmap.core.tables.doubts import doubts
 from meanmap.core.tables.indices import check_order
@@ -131,6 +131,7 @@ class Bet(Paged, Value, ABC):
         )
 
 
+@made_by("mm.stats.TwoSampleBet.of(x, y)")
 class TwoSampleBet(Bet):
     """An anytime-valid two-sample test, which may be looked at after every batch.
 
@@ -201,6 +202,7 @@ class TwoSampleBet(Bet):
         return self.wager.after(x[:n] - y[:n]) if n else self.wager, (x[n:], y[n:])
 
 
+@made_by("mm.stats.IndependenceBet.of(x, y)")
 class IndependenceBet(Bet):
     """An anytime-valid test of independence, which may be looked at after every batch.
 

@@ -12,7 +12,7 @@ from meanmap.core.door import Door
 from meanmap.core.errors import ParameterError
 from meanmap.core.pieces.sources import comes_in_pieces
 from meanmap.core.points import count, on_host
-from meanmap.core.synonyms import own_words
+from meanmap.core.synonyms import made_by, own_words
 from meanmap.core.tables.apart import without
 from meanmap.core.tables.missing import settle
 from meanmap.core.tables.schema import Schema, admitted
@@ -44,6 +44,7 @@ from meanmap.stats.samples.strangers import KnownLabels
 __all__ = ["DriftMonitor"]
 
 
+@made_by("mm.DriftMonitor.of(reference, run_length=1000)")
 @dataclass(frozen=True, eq=False)
 class DriftMonitor(Paged):
     """Monitor batches for drift away from a reference sample, with a bound on false alarms over time.
