@@ -214,3 +214,19 @@ def test_clusters_whose_rows_are_in_another_order_are_refused():
     table, network = in_clusters(), mm.BayesianNetwork([("t", "y")])
     with pytest.raises(ColumnError, match=r"labels of those of data .* in another order"):
         network.effect(table, "y", of="t", from_=0, to=1, clusters=table.cluster[::-1], rng=0)
+
+
+def test_small_steps_along_a_curve_have_a_note():
+    """Along a line they have none, nor have wide ones."""
+    rng = np.random.default_rng(6)
+    t = rng.normal(size=500)
+    network, noise = mm.BayesianNetwork([("t", "y")]), 0.5 * rng.normal(size=500)
+
+    def notes(y, to):
+        found = network.effect({"t": t, "y": y + noise}, "y", of="t", from_=0.0, to=to, rng=0)
+        return [note for note in found.notes if "small steps" in note]
+
+    (note,) = notes(np.tanh(1.5 * t), 0.5)
+    assert "interquartile ranges apart: intervals of such small steps are too narrow where the curve is steep" in note
+    assert not notes(np.tanh(1.5 * t), 1.5)
+    assert not notes(0.5 * t, 0.5)

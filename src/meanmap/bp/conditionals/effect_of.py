@@ -47,6 +47,9 @@ LACKING, MOST_LACKING = 0.02, 3
 FEW_HITS, RARE = 20, 0.15
 # The consequence of serially dependent rows.
 HARM = "intervals are too narrow. Use the residuals of structure.prewhiten, or rows that lie far enough apart"
+# What was measured at steps of .06 to .23 interquartile ranges of a dose, along a sine and a steep hyperbolic tangent
+# with a confounder: 24 tables of 500 rows for each of 14 steps.
+OF_STEPS = "In simulations with 500 rows 90 % intervals of such steps covered .21 to 1.00"
 # What was measured where the mean of costs rests on few rows.
 OF_COSTS = (
     "In simulations 90 % intervals of differences of such means covered .85 (51 of 60 tables of 2000 rows, most of "
@@ -120,6 +123,8 @@ def effect_of(
     if adjusted and unsupported * (1 - found.straight) > NOTED:
         rare = f"in {in_percent(unsupported)} % of rows one of the two values is rare"
         notes += (f"{rare}: there the effect is extrapolated, which intervals do not account for.",)
+    if columns[of].labels is None and not exact and found.straight < 0.5:
+        notes += _of_small_step(t[:, 0], [arm[0, 0] for arm in arms], on, of)
     if exact:
         for name in adjusted or ():
             notes += _never(columns[name], name, used[name], of_arm, of, ends)
@@ -254,7 +259,7 @@ def _of_few_rows(
     is, or than the interquartile range if that is wider. Refused, too, if the values are so close that rows say little
     about so small a step.
     """
-    told, spread = [], float(np.diff(np.quantile(t, [0.25, 0.75]))[0])
+    told, spread = [], _quartiles_apart(t)
     between = int(((t >= min(arms)) & (t <= max(arms))).sum())
     if between < LEAST_BETWEEN * len(t) and abs(arms[1] - arms[0]) < LEAST_STEP * spread:
         raise InputError(
@@ -272,6 +277,20 @@ def _of_few_rows(
                 "assume that it does not."
             )
     return tuple(told)
+
+
+def _of_small_step(t: np.ndarray, arms: Sequence[float], on: Hashable, of: Hashable) -> tuple[str, ...]:
+    """A note that the smooth curve of an outcome is less certain between close values than its intervals say."""
+    share = abs(arms[1] - arms[0]) / max(_quartiles_apart(t), np.finfo(float).tiny)
+    if share >= 1:
+        return ()
+    apart = f"{on!r} bends along {of!r}, and the two values are {share:.2g} interquartile ranges apart"
+    narrow = "intervals of such small steps are too narrow where the curve is steep"
+    return (f"{apart}: {narrow}. {OF_STEPS}. Choose values farther apart, or compare with a regression on splines.",)
+
+
+def _quartiles_apart(t: np.ndarray) -> float:
+    return float(np.diff(np.quantile(t, [0.25, 0.75]))[0])
 
 
 def _near(t: np.ndarray, arms: Sequence[np.ndarray]) -> np.ndarray:
