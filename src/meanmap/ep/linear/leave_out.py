@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 
 from meanmap.core.errors import ParameterError
-from meanmap.ep.linear.grouped import Groups
+from meanmap.ep.linear.grouped import Groups, lacking
 from meanmap.ep.linear.integrate import Integrated, Node, integrate
 from meanmap.ep.linear.predictor import Predictor
 from meanmap.ep.linear.problem import Problem
@@ -19,6 +19,9 @@ __all__ = ["log_densities"]
 _INFLUENCE, _MOVED, _REFITS, _ROWS = 0.4, 2.0, 30, 20_000
 # Nodes where sweeps did not converge may have this probability.
 _UNSETTLED = 0.01
+# Cavities lack the same terms as the evidence, and their errors share a sign: in 60 rows of labels or counts in 15
+# groups the sum was up to .3 too high where the evidence lacked .03. Groups are integrated where it lacks more.
+_LACKS = 1e-3
 
 
 def log_densities(model: Integrated, predictor: Predictor, log_evidence: float) -> tuple[np.ndarray, np.ndarray]:
@@ -83,11 +86,11 @@ def _evidence_without(row: int, model: Integrated, predictor: Predictor) -> floa
 
 
 def _at(model: Integrated, node: Node) -> np.ndarray:
-    """log p(y_i | all other rows) at a node: by the cavity; where groups are integrated by quadrature, plus what this
-    changes given the effects that groups share.
+    """log p(y_i | all other rows) at a node: by the cavity, plus what integrals over the effects of each group by
+    quadrature change, given the effects that groups share.
     """
     settled, parameters = node.settled, model.parameters(node)
-    if settled.shared is None:
+    if settled.shared is None and lacking(settled) < _LACKS:
         return _by_cavity(settled.taken(slice(None)), settled.gains)
     whole, given = (
         _by_cavity(belief, belief.tilted(model.family, model.observed, parameters).gains)
