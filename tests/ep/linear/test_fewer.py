@@ -7,6 +7,7 @@ import pytest
 
 import meanmap as mm
 from meanmap.ep.linear import fewer, integrate
+from meanmap.ep.linear.components import Components
 
 
 def _table(rng, n, groups, slope, family):
@@ -44,8 +45,24 @@ def test_a_long_fit_is_foretold(monkeypatch):
         mm.fit("y ~ x + (1 | g)", _table(np.random.default_rng(7), 40, 4, 0.0, "poisson"), family="poisson")
 
 
-@pytest.mark.parametrize(("seconds", "said"), [(100, "2"), (700, "10"), (7200, "100")])
+def _foretold(seconds, *sets):
+    components = Components((), sets, (), ())
+    problem = SimpleNamespace(together=1, predictor=SimpleNamespace(rows=40, total=6), components=components)
+    with pytest.warns(UserWarning, match="will take about") as said:
+        integrate._foretell(problem, components.size, seconds / integrate._USUAL[components.size])
+    return str(said[0].message)
+
+
+@pytest.mark.parametrize(
+    ("seconds", "said"), [(65, "1 minute:"), (100, "2 minutes:"), (700, "10 minutes:"), (7200, "100 minutes:")]
+)
 def test_minutes_are_written_without_an_exponent(seconds, said):
-    problem = SimpleNamespace(together=1, predictor=SimpleNamespace(rows=40, total=6))
-    with pytest.warns(UserWarning, match=f"will take about {said} minutes: 40 rows"):
-        integrate._foretell(problem, 1, seconds / integrate._USUAL[1])
+    assert f"will take about {said} 40 rows" in _foretold(seconds, (1,))
+
+
+def test_advice_on_fewer_components_fits_the_formula():
+    """(1 + x || g) was advised for (1 | g)."""
+    assert _foretold(100, (1,)).rstrip(".").endswith("30 nodes of 1 component of variance")
+    assert "(1 + x || g) has no correlations, (1 | g) no slopes" in _foretold(100, (2,))
+    assert "Fewer components take less: (1 | g) has no slopes" in _foretold(100, (1, 1))
+    assert "Fewer components take less: leave out a factor" in _foretold(100, (1,), (1,))

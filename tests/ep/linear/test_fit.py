@@ -471,3 +471,47 @@ def test_rows_of_the_table_that_are_there_twice_are_counted():
     for data, weights, said in ((DATA, None, 0), (pd.concat([DATA, DATA[:6]]), None, 1), (DATA, "h", 0)):
         notes = fit("y ~ x + (1 | g)", data, weights=weights).report.notes
         assert sum(note.startswith("6 of 78 rows of data repeat another row in every column") for note in notes) == said
+
+
+@pytest.mark.parametrize(
+    ("formula", "said"),
+    [
+        (
+            "y ~ x + (1 | g) + (1 | same)",
+            ["the effects of sd(Intercept | g) and sd(Intercept | same) are proportional"],
+        ),
+        (
+            "y ~ x + (0 + x | g) + (0 + twice | same)",
+            ["the effects of sd(x | g) and sd(twice | same) are proportional"],
+        ),
+        ("y ~ x + (1 + of_group | g)", ["'of_group' is the same in all rows of each group of 'g'"]),
+        ("y ~ x + (1 + of_group || g)", ["'of_group' is the same in all rows of each group of 'g'"]),
+        ("y ~ x + (1 + late | g)", []),
+        ("y ~ x + (1 | g) + (1 | h)", []),
+    ],
+)
+def test_effects_of_the_same_groups_are_named(formula, said):
+    """Only priors share out the variance of such effects; late hardly varies beside its size, but varies in groups."""
+    rng = np.random.default_rng(3)
+    g, x = np.repeat(np.arange(12), 6), rng.normal(size=72)
+    data = pd.DataFrame({"g": g, "same": [f"s{one}" for one in g], "h": rng.integers(0, 5, 72), "x": x, "twice": 2 * x})
+    data = data.assign(
+        of_group=rng.normal(size=12)[g], late=1e7 + x, y=x + rng.normal(size=12)[g] + rng.normal(size=72)
+    )
+    notes = fit(formula, data).report.notes
+    assert len(notes) == len(said)
+    assert all(note.startswith(words) for note, words in zip(notes, said, strict=True))
+
+
+def test_a_response_that_varies_little_beside_its_size():
+    """It was refused as explained by the columns, though only rounding may keep the noise from being seen."""
+    rng = np.random.default_rng(4)
+    x = rng.normal(size=60)
+    noise = x + rng.normal(size=60)
+    plain = fit("y ~ x", {"y": noise, "x": x}).to_frame()
+    small = fit("y ~ x", {"y": 1000 + 1e-7 * noise, "x": x}).to_frame()
+    np.testing.assert_allclose(small.loc[["x", "sigma"]], 1e-7 * plain.loc[["x", "sigma"]], rtol=1e-4)
+    with pytest.raises(ParameterError, match=r"varies by .* around 1e\+06, .* rounding: subtract a constant"):
+        fit("y ~ x", {"y": 1e6 + 1e-7 * noise, "x": x})
+    with pytest.raises(ParameterError, match="explain the response exactly"):
+        fit("y ~ x", {"y": 1000 + 1e-7 * x, "x": x})

@@ -28,6 +28,24 @@ def test_one_wild_cell_is_named_and_others_are_not():
     assert "robust standard deviations from all others" in note
 
 
+def test_the_tail_of_counts_is_judged_by_logarithms():
+    """A clean negative binomial table had "93 robust standard deviations from all others"."""
+    rng = np.random.default_rng(265)
+    x = rng.normal(size=150)
+    y = rng.poisson(np.exp(0.5 + x) * rng.gamma(0.3, 1 / 0.3, 150))
+    frame = pd.DataFrame({"x": x, "y": y})
+    assert y.max() == 349
+
+    def named(family):
+        notes = mm.fit("y ~ x", frame, family=family).report.notes
+        return [note for note in notes if "robust standard deviations from all others" in note]
+
+    assert not named("negativebinomial")
+    assert named("gaussian")
+    frame.loc[7, "y"] = 100_000
+    assert named("negativebinomial")[0].startswith("'y' is 100000 in row 7, ")
+
+
 def test_of_two_labels_the_one_that_says_yes_is_modelled_and_named():
     frame = table()
     found = mm.fit("passed ~ `hours (all)`", frame, family="bernoulli")

@@ -202,7 +202,7 @@ def fit(
     judged = None if law.exact else _judged(problem, nodes[0])
     shared = Shared.of(model, scaled, levels, judged)
     single = law.ordered or ((law.of_labels or law.of_trials) and bool((given.trials <= 1).all()))
-    notes = doubts(read, predictor, "sigma" in law.parameters, single) + separated(read, scaled, observed, law)
+    notes = doubts(read, predictor, law, single) + separated(read, scaled, observed, law)
     # Residuals of a belief that did not converge do not judge the family.
     notes += [] if model.unsettled > UNSETTLED else overdispersed(law, observed, nodes[0].settled)
     notes += of_zeros_and_ones(given, law) + without_trials(given)
@@ -307,7 +307,7 @@ def _report(
         notes.append(
             f"the data do not rule out that {listed} is 0, and with more than four components of variance, here "
             f"{problem.components.size}, and so many rows, logs are treated as nearly normal: estimates of components "
-            "may be off by a standard deviation. Use fewer: (1 + x || g) has no correlations, (1 | g) no slopes"
+            "may be off by a standard deviation{problem.components.fewer('. Use fewer')}"
         )
     off = np.flatnonzero(np.abs(problem.moved) > _MOVED)
     doubted = doubted or bool(len(off))
@@ -322,8 +322,8 @@ def _report(
         doubted = True
         notes.append(
             f"{problem.components.size} components of variance were integrated by {problem.nodes} weighted draws, "
-            f"which are worth only {problem.worth:.0f} equal ones: ends of their intervals may be off. Use fewer: "
-            "(1 + x || g) has no correlations, (1 | g) no slopes"
+            f"which are worth only {problem.worth:.0f} equal ones: ends of their intervals may be off"
+            f"{problem.components.fewer('. Use fewer')}"
         )
     if judged is not None:
         shape = pareto_shape(judged.logs)

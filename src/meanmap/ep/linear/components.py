@@ -85,6 +85,14 @@ class Components:
                 start += k + k * (k - 1) // 2
         return found
 
+    def fewer(self, what: str) -> str:
+        """How to have fewer, after these words; empty if there is only one factor without slopes."""
+        if max((k for sets in self.sets for k in sets), default=0) > 1:
+            return f"{what}: (1 + x || g) has no correlations, (1 | g) no slopes"
+        if max(map(len, self.sets), default=0) > 1:
+            return f"{what}: (1 | g) has no slopes"
+        return f"{what}: leave out a factor" if len(self.sets) > 1 else ""
+
     @property
     def logs_of_sds(self) -> np.ndarray:
         """Places in φ of the logs of standard deviations of effects."""

@@ -1,6 +1,7 @@
 """Notes on parameters of a formula that the data do not identify."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
+from itertools import combinations
 
 import numpy as np
 
@@ -21,6 +22,8 @@ __all__ = ["doubts", "far_outside", "fractions", "overdispersed", "read_as_text"
 
 # A column that keeps less than this share of its variance given other columns is a linear combination of them.
 _COLLINEAR = 1e-10
+# Added to counts.
+_HALF = 0.5
 # More labels than this that all read as dates are likely to be dates.
 _LABELS = 20
 # What to do about codes and words for missing values.
@@ -34,12 +37,11 @@ _SCATTER, _DRAWS, _NO_PARAMETERS = 1.3, 199, np.zeros(0)
 _CURVES, _BEYOND, _STRAIGHT = ("bs(", "poly(", "I("), 0.5, 3.0
 
 
-def doubts(formula: Formula, predictor: Predictor, noisy: bool, single: bool = False) -> list[str]:
-    """Notes on collinear columns, on factors with one group or one row per group, and on numbers given as text.
-
-    `noisy` says whether the response has residual noise (sigma), and `single` whether it is one label in each row.
+def doubts(formula: Formula, predictor: Predictor, family: Family, single: bool = False) -> list[str]:
+    """Notes on collinear columns, on factors with one group or one row per group, on effects of the same groups, and on
+    numbers far from all others or given as text. `single` says whether the response is one label in each row.
     """
-    found = []
+    found, noisy = [], "sigma" in family.parameters
     if formula.names:
         columns = predictor.blocks[0].design
         gram = columns.T @ columns
@@ -60,6 +62,7 @@ def doubts(formula: Formula, predictor: Predictor, noisy: bool, single: bool = F
             found += [_one_row_each(group.name, single)] if "Intercept" in group.labels else []
         else:
             found += _in_shared(formula, group)
+    found += _of_same_groups(formula.rows.groups)
     for name, levels in formula.unused.items():
         listed = ", ".join(map(repr, levels))
         found.append(f"no row has the level{'s' if len(levels) > 1 else ''} {listed} of {name!r}: left out")
@@ -68,7 +71,7 @@ def doubts(formula: Formula, predictor: Predictor, noisy: bool, single: bool = F
         for name in formula.empty
     ]
     texts = read_as_text(formula)
-    return [*formula.unlike, *found, *texts.values(), *_odd_cells(formula, texts)]
+    return [*formula.unlike, *found, *texts.values(), *_odd_cells(formula, texts, family.link == "log")]
 
 
 def fractions(weights: np.ndarray, family: str) -> list[str]:
@@ -162,6 +165,48 @@ def _in_shared(formula: Formula, group: Groups) -> list[str]:
     return found
 
 
+def _of_same_groups(groups: Sequence[Groups]) -> list[str]:
+    """Notes on two effects of the same groups whose columns are proportional within each group: rows show their sum."""
+    found, effects = [], [(group, at) for group in groups if len(group.levels) > 1 for at in range(len(group.labels))]
+    for (first, one), (second, other) in combinations(effects, 2):
+        if len(first.levels) == len(first.index) if first is second else not _are_same(first, second):
+            continue
+        u, v = first.design[:, one], second.design[:, other]
+        names = f"sd({first.labels[one]} | {first.name})", f"sd({second.labels[other]} | {second.name})"
+        by, label, times = first.labels[one], second.labels[other], _times(u, v, first.index)
+        if times is None:
+            by, label, times = label, by, _times(v, u, first.index)
+        if times is None:
+            continue
+        if np.ptp(times) <= _COLLINEAR * np.abs(times).max():
+            found.append(
+                f"the effects of {names[0]} and {names[1]} are proportional in all rows: the data show only their sum, "
+                "and the priors decide how much of its variance belongs to each"
+            )
+            continue
+        how = "the same in all rows" if by == "Intercept" else f"proportional to {by!r} in the rows"
+        found.append(
+            f"{label!r} is {how} of each group of {second.name!r}, so the data show only the sum of two effects of a "
+            f"group: only how much groups differ where {label!r} differs tells {names[0]} and {names[1]} apart, and "
+            "the priors decide the rest"
+        )
+    return found
+
+
+def _are_same(first: Groups, second: Groups) -> bool:
+    """Whether two factors divide the rows into the same groups."""
+    met = len(np.unique(first.index * len(second.levels) + second.index))
+    return met == len(first.levels) == len(second.levels)
+
+
+def _times(u: np.ndarray, v: np.ndarray, index: np.ndarray) -> np.ndarray | None:
+    """What v is times u in each group; None if it is not proportional to it in one."""
+    squares = np.bincount(index, u * u)
+    times = np.bincount(index, u * v) / np.where(squares > 0, squares, 1.0)
+    left = np.bincount(index, (v - times[index] * u) ** 2)
+    return times if (left <= _COLLINEAR**2 * np.bincount(index, v * v)).all() else None
+
+
 def _one_row_each(name: str, single: bool) -> str:
     if single:
         return (
@@ -174,8 +219,11 @@ def _one_row_each(name: str, single: bool) -> str:
     )
 
 
-def _odd_cells(formula: Formula, texts: Collection[str]) -> list[str]:
-    """Numbers far from all others, codes for missing values, labels written in two ways, and columns with one label."""
+def _odd_cells(formula: Formula, texts: Collection[str], logs: bool) -> list[str]:
+    """Numbers far from all others, codes for missing values, labels written in two ways, and columns with one label.
+
+    `logs` says that the logarithm of the mean response is modelled: its tail is judged there.
+    """
     frame, found, common = formula.rows.frame, [], _shared_columns(formula)
     for name in frame:
         column, where = frame[name].to_numpy(), f"column {name!r} of data"
@@ -184,11 +232,14 @@ def _odd_cells(formula: Formula, texts: Collection[str]) -> list[str]:
             if codes is not None:
                 found.append(codes.note(where, _REPLACED, "group" if name in formula.grouping else ""))
             others = np.flatnonzero(~np.isin(column, codes.values)) if codes else np.arange(len(column))
-            wild = WildCells.of(column[others])
+            # With half a count more, counts of 0 have a logarithm.
+            half = _HALF if logs and name in formula.of_response and column.min() == 0 else 0.0
+            wild = WildCells.of(column[others] + half)
             if wild is not None:
                 rows = in_few_words([str(formula.rows.kept[others[row]]) for row in wild.rows], 1)
+                first = column[others[wild.rows[0]]]
                 found.append(
-                    f"{name!r} is {wild.values[0]:g} in row {rows}, {wild.times.min():.0f} robust standard deviations "
+                    f"{name!r} is {first:g} in row {rows}, {wild.times.min():.0f} robust standard deviations "
                     "from all others, and may dominate the estimates: if it is an error, leave the row out"
                 )
             continue

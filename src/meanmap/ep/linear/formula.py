@@ -105,6 +105,7 @@ class Formula:
         frame, kept, gaps = as_frame(data, names, missing, "data", _CODINGS if re.search(r"\bC\(", text) else ())
         names = list(frame)
         check_whole(text, plain)
+        self.of_response = tuple(sorted(response))
         self.asked = tuple(name for name in asked if name in names)
         self.without_groups = tuple(name for name in self.asked if name in without)
         columns: Any = data

@@ -155,10 +155,11 @@ def _foretell(problem: Problem, size: int, each: float) -> None:
     """Say beforehand how long a fit will take, if that is long."""
     seconds = each * _USUAL[size] / problem.together
     if seconds > _LONG:
+        minutes, several = in_digits(seconds / 60, 1), "s" if size > 1 else ""
         note = (
-            f"mm.fit will take about {in_digits(seconds / 60, 1)} minutes: {problem.predictor.rows} rows, "
-            f"{problem.predictor.total} effects, and about {_USUAL[size]} nodes of {size} components of variance. "
-            "Fewer components take less: (1 + x || g) has no correlations, (1 | g) no slopes"
+            f"mm.fit will take about {minutes} minute{'' if minutes == '1' else 's'}: {problem.predictor.rows} rows, "
+            f"{problem.predictor.total} effects, about {_USUAL[size]} nodes of {size} component{several} of variance"
+            f"{problem.components.fewer('. Fewer components take less')}"
         )
         warn_of([note])
 

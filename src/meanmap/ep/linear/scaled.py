@@ -23,6 +23,8 @@ __all__ = ["Scaled"]
 # Prior standard deviation of a coefficient, in standard deviations of the response per standard deviation of the
 # column; of the intercept, in those of the response.
 _WIDE = 2.5
+# Of numbers of this size relative to the largest response rounding decides: it is 1e-16 in each operation.
+_ROUNDED = 1e-12
 
 
 @dataclass(frozen=True)
@@ -218,7 +220,13 @@ def _check_noise(response: np.ndarray, columns: np.ndarray, root: np.ndarray, do
     fitted, counted = columns @ coefficients, root > 0
     if rank == np.count_nonzero(counted) and not doubts:
         return
-    if np.abs(response - fitted)[counted].max() <= 1e-9 * np.abs(response[counted]).max():
+    apart, size = float(np.ptp(response[counted])), float(np.abs(response[counted]).max())
+    if 0 < apart <= _ROUNDED * size:
+        raise ParameterError(
+            f"the response varies by {apart:.1g} around {response[counted].mean():g}, which is hardly more than "
+            "rounding: subtract a constant from it before it is rounded."
+        )
+    if np.abs(response - fitted)[counted].max() <= max(1e-9 * apart, _ROUNDED * size):
         raise ParameterError(
             "the columns of the formula explain the response exactly, so there is no noise to estimate. "
             + ("; ".join(doubts) + "." if doubts else "Is the response one of them?")
