@@ -691,7 +691,7 @@ def test_what_is_missing_or_twice_is_said(files, tmp_path):
     found = run("two-sample", table, "--by", "sex", "--columns", "x", "--weights", "group")
     assert "weights are labels, such as 'u'; expected numbers" in found.stderr
     found = CliRunner().invoke(app, ["ep", "logistic", str(table), "--y", "x", "--x", "z"])
-    assert "for other numbers robust_regression" in found.stderr
+    assert "for other numbers `meanmap ep robust`" in found.stderr
 
 
 def test_a_space_is_declared_at_the_command_line(tmp_path):
