@@ -1,4 +1,4 @@
-"""The record of a run: how far beliefs moved, and what happened to which message of which factor."""
+"""The record of a run: how far beliefs moved, what happened to which message of which factor, and the status."""
 
 import time
 from collections.abc import Mapping

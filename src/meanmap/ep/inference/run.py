@@ -1,4 +1,4 @@
-"""The loop: sweeps until the beliefs converge, compiled as a whole, member by member, or by factor with the host."""
+"""The loop of sweeps, and when it ends: compiled as a whole, member by member, or by factor with the host."""
 
 import math
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""What one sweep says: the state after it, how far beliefs moved, and what keeps them from having converged."""
+"""What one sweep leaves: the state after it, how far beliefs moved, and which messages are in doubt."""
 
 from collections.abc import Mapping
 from typing import NamedTuple

@@ -1,4 +1,4 @@
-"""Results of tests of samples: the p-value, which columns differ, and by how much in their units."""
+"""Results of tests of samples and their answers in words: which columns differ, and by how much in their units."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
