@@ -22,7 +22,7 @@ from meanmap.core.tables.matching import aligned
 from meanmap.core.tables.missing import length
 from meanmap.core.tables.picked import check_no_names, names_of
 from meanmap.core.tables.schema import admitted
-from meanmap.core.tables.table import Table, named_columns, read_column, values_of
+from meanmap.core.tables.table import Table, named_columns, raw_columns, read_column, values_of
 from meanmap.core.types import KernelLike
 from meanmap.learning.default import is_default
 from meanmap.stats.designs.exchanges import Exchange
@@ -68,7 +68,8 @@ def without_design(samples: Sequence[Any], names: Sequence[str], *columns: objec
         return list(samples)
     found = []
     for sample, name in zip(samples, names, strict=True):
-        table = _with_names(sample, name)
+        _check_names(sample, name)
+        table = Table.of(sample, name)
         left = [each for each in table.names if each not in used]
         if not left:
             raise ColumnError(f"{name} has no column left to test: all of them are in within=, clusters= or weights=.")
@@ -173,11 +174,7 @@ def units_of(columns: Mapping[str, Any], clusters: object) -> np.ndarray:
     _check_no_switch(clusters=clusters)
     if is_whole(clusters):
         return _consecutive((length(next(iter(columns.values()))),), clusters)
-    named = _names(clusters, columns, "data")
-    lacking = [name for name in named if name not in columns]
-    if lacking:
-        raise no_column(f"clusters names {lacking[0]!r}, and data", lacking[0], list(columns))
-    return _labels([{name: columns[name] for name in named} or columns], ["data"], clusters, "clusters")
+    return _labels([columns], ["data"], clusters, "clusters")
 
 
 def check_exchange(exchange: Exchange, drawn: str, rows: int, others: Sequence[Any]) -> None:
@@ -243,10 +240,9 @@ def _names(wanted: object, sample: object, argument: str) -> list[str]:
     return listed if set(listed) <= set(known) else []
 
 
-def _with_names(sample: object, name: str) -> Table:
+def _check_names(sample: object, name: str) -> None:
     if not Table.has_names(sample):
         raise KindError(f"{name} has no columns with names: pass within=, clusters= and weights= as arrays.")
-    return Table.of(sample, name)
 
 
 def _columns(samples: Sequence[Any], names: Sequence[str], wanted: object, argument: str) -> list[np.ndarray]:
@@ -254,11 +250,14 @@ def _columns(samples: Sequence[Any], names: Sequence[str], wanted: object, argum
     columns = _names(wanted, samples[0], names[0])
     total = sum(map(length, samples))
     if columns:
-        tables = [_with_names(sample, name) for sample, name in zip(samples, names, strict=True)]
-        for table, name in zip(tables, names, strict=True):
-            lacking = [each for each in columns if each not in table.names]
+        tables = []
+        for sample, name in zip(samples, names, strict=True):
+            _check_names(sample, name)
+            found = raw_columns(sample, name)
+            lacking = [each for each in columns if each not in found]
             if lacking:
-                raise no_column(f"{argument} names {lacking[0]!r}, and {name}", lacking[0], table.names)
+                raise no_column(f"{argument} names {lacking[0]!r}, and {name}", lacking[0], list(found))
+            tables.append(Table.of({each: found[each] for each in columns}, name))
         return [np.concatenate([np.asarray(table.columns[each]) for table in tables]) for each in columns]
     if isinstance(wanted, list | tuple) and [np.size(each) for each in wanted] == list(map(length, samples)):
         raise ShapeError(
