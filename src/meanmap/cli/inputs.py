@@ -9,12 +9,12 @@ import numpy as np
 
 from meanmap.cli.options import before_errors, names_in
 from meanmap.core.errors import ColumnError, EmptyError, ParameterError
+from meanmap.core.language import counted
 from meanmap.core.meant import no_column
 from meanmap.core.numerals import THOUSANDS_MARKS
 from meanmap.core.pieces.files import ParquetFiles
 from meanmap.core.progress import waiting
 from meanmap.core.tables.apart import apart_in, left_out_of_table
-from meanmap.core.tables.column import counted
 from meanmap.core.tables.doubts import copied_rows, exact_copies
 from meanmap.core.tables.kinds import OF_TIMES, wanted_kind
 from meanmap.core.tables.marks import policy_and_marks

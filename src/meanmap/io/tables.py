@@ -18,10 +18,9 @@ import numpy as np
 from meanmap.core.errors import EmptyError, InputError, NonFiniteError, ShapeError
 from meanmap.core.foreign import unmasked
 from meanmap.core.held import holds_floats, holds_numbers, holds_text, holds_times
-from meanmap.core.language import in_few_words
+from meanmap.core.language import counted, in_few_words
 from meanmap.core.meant import composed, no_column, refuse_doubled, respelled
 from meanmap.core.numerals import THOUSANDS_MARKS, TYPESET, reads_as_number
-from meanmap.core.tables.column import counted
 from meanmap.core.tables.kinds import as_kind
 from meanmap.core.tables.marks import marked, policy_and_marks
 from meanmap.core.tables.missing import MISSING_LABEL, left_out

@@ -9,7 +9,7 @@ import numpy as np
 
 from meanmap.core.errors import EmptyError, KindError
 from meanmap.core.held import holds_text, holds_whole, is_plain
-from meanmap.core.language import in_python, with_article
+from meanmap.core.language import counted, in_python, with_article
 from meanmap.core.moments import is_time, is_zoned, seconds
 from meanmap.core.points import slices
 from meanmap.core.tables.kinds import (
@@ -31,7 +31,7 @@ from meanmap.core.tables.written import Written, words_of
 from meanmap.core.tables.zones import one_zone
 from meanmap.core.types import Array, Data
 
-__all__ = ["Column", "check_alike", "counted", "middle_units", "robust_scales", "scale_of_sorted"]
+__all__ = ["Column", "check_alike", "middle_units", "robust_scales", "scale_of_sorted"]
 
 # This many labels are remembered, to tell later ones that were never seen.
 MOST_LABELS = 1000
@@ -233,11 +233,6 @@ def check_alike(parts: Sequence[Any], column: Data, names: Sequence[str], option
 def _of_nothing(values: np.ndarray) -> bool:
     """Whether all values were missing and became a label."""
     return holds_text(values) and bool((values == MISSING_LABEL).all())
-
-
-def counted(number: int, what: str) -> str:
-    """A number of things."""
-    return f"{number} {what}{'' if number == 1 else 's'}"
 
 
 def _read(name: Hashable, values: Data, argument: str) -> Any:

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 
 from meanmap.core.errors import ColumnError, KindError, ShapeError
+from meanmap.core.language import counted
 from meanmap.core.meant import did_you_mean, listed, no_column, respelled
-from meanmap.core.tables.column import counted
 from meanmap.core.tables.kinds import HELD_BY, described, family_of, holds_objects
 from meanmap.core.tables.table import Table
 from meanmap.core.types import Data

@@ -11,11 +11,12 @@ import numpy as np
 from meanmap.core.arrays import check_lengths
 from meanmap.core.errors import ColumnError, ParameterError
 from meanmap.core.foreign import unmasked
+from meanmap.core.language import counted
 from meanmap.core.meant import names_none, no_column, respelled
 from meanmap.core.notes import warn_of
 from meanmap.core.pieces.sources import comes_in_pieces
 from meanmap.core.settings import by_name
-from meanmap.core.tables.column import Column, check_alike, counted
+from meanmap.core.tables.column import Column, check_alike
 from meanmap.core.tables.doubts import copied_columns, copied_rows, doubts, same_samples
 from meanmap.core.tables.indices import check_order
 from meanmap.core.tables.kinds import HELD_BY, OF_TIMES, Kind, as_kind, wanted_kind

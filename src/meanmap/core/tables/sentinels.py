@@ -111,12 +111,14 @@ class Sentinels:
 
         def reach(code: float) -> float:
             """How far outside a code must be."""
-            if code in far or few:
-                return 0.0 if code in far else FEW
-            if digits(code) and _is_negative(code, low, counts[code], rest):
+            size, count = digits(code), counts[code]
+            if code in far:
                 return 0.0
-            near = digits(code) and (_is_spike(counts[code], rest) or _is_below(code, low, digits(code), counts[code]))
-            return BELOW if near else CODED
+            if few:
+                return FEW
+            if size and _is_negative(code, low, count, rest):
+                return 0.0
+            return BELOW if size and (_is_spike(count, rest) or _is_below(code, low, size, count)) else CODED
 
         kept = sorted(each for each in peeled if _beyond(each, low, high) >= reach(each))
         if not kept:

@@ -8,7 +8,7 @@ from time import perf_counter
 import numpy as np
 
 from meanmap.core.errors import ParameterError
-from meanmap.core.language import in_digits
+from meanmap.core.language import counted, in_digits
 from meanmap.core.notes import warn_of
 from meanmap.core.progress import waiting
 from meanmap.ep.linear.components import Components
@@ -155,10 +155,10 @@ def _foretell(problem: Problem, size: int, each: float) -> None:
     """Say beforehand how long a fit will take, if that is long."""
     seconds = each * _USUAL[size] / problem.together
     if seconds > _LONG:
-        minutes, several = in_digits(seconds / 60, 1), "s" if size > 1 else ""
+        minutes = in_digits(seconds / 60, 1)
         note = (
             f"mm.fit will take about {minutes} minute{'' if minutes == '1' else 's'}: {problem.predictor.rows} rows, "
-            f"{problem.predictor.total} effects, about {_USUAL[size]} nodes of {size} component{several} of variance"
+            f"{problem.predictor.total} effects, about {_USUAL[size]} nodes of {counted(size, 'component')} of variance"
             f"{problem.components.fewer('. Fewer components take less')}"
         )
         warn_of([note])

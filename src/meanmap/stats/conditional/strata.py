@@ -8,7 +8,7 @@ import numpy as np
 
 from meanmap.core.containers import is_sparse
 from meanmap.core.door import Door
-from meanmap.core.language import in_python
+from meanmap.core.language import counted, in_python
 from meanmap.core.rng import Rng
 from meanmap.core.tables.codes import (
     LEAST_CODES,
@@ -18,7 +18,6 @@ from meanmap.core.tables.codes import (
     if_codes,
     may_be_codes,
 )
-from meanmap.core.tables.column import counted
 from meanmap.core.tables.cycles import notes_on_cycles
 from meanmap.core.tables.table import Table
 from meanmap.core.types import Data

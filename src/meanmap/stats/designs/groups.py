@@ -9,12 +9,12 @@ import numpy as np
 from meanmap.core.arrays import reader_of
 from meanmap.core.containers import refuse_unread
 from meanmap.core.errors import ColumnError, EmptyError, KindError
+from meanmap.core.language import counted
 from meanmap.core.meant import no_column, respelled
 from meanmap.core.settings import is_whole
 from meanmap.core.tables.apart import without_ids
 from meanmap.core.tables.assigned import Kept, without_units
 from meanmap.core.tables.chunks import source_of
-from meanmap.core.tables.column import counted
 from meanmap.core.tables.kinds import categories_of
 from meanmap.core.tables.labels_meant import written_in_two_ways
 from meanmap.core.tables.schema import admitted

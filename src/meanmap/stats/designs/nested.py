@@ -6,7 +6,7 @@ import numpy as np
 
 from meanmap.core.errors import InputError
 from meanmap.core.held import holds_labels
-from meanmap.core.tables.column import counted
+from meanmap.core.language import counted
 from meanmap.core.tables.labels_meant import written_in_two_ways
 from meanmap.core.tables.picked import names_of
 from meanmap.core.values import label_text
