@@ -53,3 +53,24 @@ def test_declared_categories_order_the_groups(test):
     for found in (test(ordered, by="arm", rng=0), test(table, by="arm", kinds={"arm": ["green", "blue"]}, rng=0)):
         assert "differences are arm=blue minus arm=green" in str(found)
     assert "differences are arm=green minus arm=blue" in str(test(table, by="arm", rng=0))
+
+
+@pytest.mark.parametrize("gap", [False, True])
+def test_groups_written_in_two_ways_are_noted_once(gap, tmp_path):
+    """A file without gaps had three groups without a word."""
+    rng = np.random.default_rng(1)
+    arm = np.repeat(["old", "new", "New"], [40, 30, 10])
+    table = pd.DataFrame({"arm": arm, "age": rng.normal(size=80), "cost": rng.normal(size=80)})
+    table.loc[[3] if gap else [], "cost"] = np.nan
+    table.to_csv(tmp_path / "a.csv", index=False)
+    ran = CliRunner().invoke(
+        app, ["test", "two-sample", str(tmp_path / "a.csv"), "--by", "arm", "--permutations", "99"]
+    )
+    assert ran.exit_code == 0
+    assert ran.output.count("'New' and 'new', which differ only in capitals") == 1
+
+
+def test_a_refusal_of_three_groups_says_which_are_alike():
+    table = pd.DataFrame({"arm": ["old", "new", "New "] * 10, "age": range(30)})
+    with pytest.raises(ValueError, match="'New ' and 'new', which differ only in spaces or capitals"):
+        mm.two_sample_test(table, by="arm", rng=0)

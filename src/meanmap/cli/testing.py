@@ -167,6 +167,7 @@ def two_sample(
     import meanmap as mm
     from meanmap.cli import inputs
     from meanmap.core.tables.apart import columns_named
+    from meanmap.core.tables.labels_meant import written_in_two_ways
     from meanmap.stats.samples.two_sample import samples_called
 
     reading = read.reading()
@@ -195,6 +196,9 @@ def two_sample(
     read_whole = given[0].names if columns or by is not None else ()
     if not long and margin is None:
         given, asked = inputs.with_all_rows(reading, samples, [first] if by else [first, str(second)], by)
+    if by is not None and not asked:  # otherwise the test reads the groups, and notes this
+        labels = [name.removeprefix(f"{by}=") for name in samples]
+        reading.notes += written_in_two_ways(labels, f"column {by!r}", least=1)
     if many and not asked:
         given = [samples]
     options |= asked

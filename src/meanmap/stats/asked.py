@@ -9,7 +9,7 @@ from meanmap.core.door import Door
 from meanmap.core.errors import ParameterError
 from meanmap.core.points import on_host
 from meanmap.core.rng import Rng
-from meanmap.core.tables.apart import several_ranks, without_ids
+from meanmap.core.tables.apart import like_ids, without_ids
 from meanmap.core.tables.assigned import Kept
 from meanmap.core.tables.chunks import any_once, source_of
 from meanmap.core.tables.doubts import for_clusters
@@ -271,7 +271,7 @@ class OfSamples(Asked):
             self.parts = without_design(self.parts, self.names, *self.said)
         if within is None and clusters is None:
             self.tell(alike_in_order(self.parts, self.names))
-        self.tell(several_ranks(self.parts, self.names))
+        self.tell(like_ids(self.parts, self.names, self.kinds, self.told))
 
     def encode(self) -> None:
         """Replace rows by vectors."""

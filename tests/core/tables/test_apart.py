@@ -347,3 +347,15 @@ def test_whole_numbers_drawn_at_random_are_no_ids(n):
     for top in (n, int(1.3 * n), int(1.6 * n), int(1.8 * n), 2 * n):
         for _ in range(400):
             assert apart_in([{"level": rng.integers(0, top, n), "other": np.zeros(n)}]) == {}
+
+
+def test_numbers_called_ids_that_repeat_are_noted():
+    """They were compared like an amount, without a word."""
+    rng = np.random.default_rng(5)
+    table = {"user_id": rng.integers(0, 60, 120), "cost": rng.normal(size=120), "arm": np.repeat(["a", "b"], 60)}
+    (note,) = mm.two_sample_test(table, by="arm", n_permutations=199, rng=0).warnings
+    assert note == "'user_id' is compared as a number: if its values only identify users or the like, leave it out."
+    assert not mm.two_sample_test(table, by="arm", kinds={"user_id": "number"}, n_permutations=199, rng=0).warnings
+    assert not mm.independence_test("user_id", "cost", data=table, n_permutations=199, rng=0).warnings
+    few = table | {"user_id": table["user_id"] % 5}
+    assert not mm.two_sample_test(few, by="arm", n_permutations=199, rng=0).warnings

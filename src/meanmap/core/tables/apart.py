@@ -23,8 +23,8 @@ __all__ = [
     "apart_in",
     "columns_named",
     "left_out_of_table",
+    "like_ids",
     "not_watched",
-    "several_ranks",
     "typed_by_name",
     "values_there",
     "watched",
@@ -172,38 +172,60 @@ def _is_called_id(name: str, column: np.ndarray) -> bool:
     >>> [_is_called_id(name, np.arange(20) ** 2) for name in ("user_id", "userId", "ID", "paid", "humidity")]
     [True, True, True, False, False]
     """
-    words = re.findall(r"[A-Z]?[a-z]+|[A-Z]+", str(name))
-    if ID_WORDS.isdisjoint(map(str.lower, words)) or len(column) < LEAST_ROWS:
+    if not _says_id(name) or len(column) < LEAST_ROWS:
         return False
     values = np.unique(column)
     kept = not _written_numbers(values) if holds_text(column) else _is_whole(column)
     return len(values) >= NEARLY_ALL * len(column) and kept
 
 
+def _says_id(name: str) -> bool:
+    words = re.findall(r"[A-Z]?[a-z]+|[A-Z]+", str(name))
+    return not ID_WORDS.isdisjoint(map(str.lower, words))
+
+
 def _is_whole(column: np.ndarray) -> bool:
     return holds_numbers(column) and bool(np.all(np.isfinite(column)) and np.array_equal(column, np.round(column)))
 
 
-def several_ranks(samples: Sequence[Any], names: Sequence[str]) -> tuple[str, ...]:
-    """Notes on several columns of tables that stay, because they may be ranks, although one of them alone would count
-    as ids in another order than the rows.
+def like_ids(
+    samples: Sequence[Any], names: Sequence[str], kinds: Collection[str] | None = None, told: Collection[str] = ()
+) -> tuple[str, ...]:
+    """Notes on columns of tables that are compared although they may be ids: several of which one alone would count as
+    ids in another order than the rows, as they may be ranks, and whole numbers that repeat, of which only the name says
+    that they are ids. Columns with declared `kinds`, named by the user, or noted before (`told`) have no such note.
 
     Examples
     --------
     >>> one, other = np.arange(60) * 7 % 60, np.arange(60) * 11 % 60
-    >>> print(*several_ranks([{"first": one, "second": other}], ["x"]))
+    >>> print(*like_ids([{"first": one, "second": other}], ["x"]))
     'first' and 'second' hold whole numbers, nearly all different, as ranks and ids do, and are compared like the \
 others: if they only identify the rows, leave them out.
+    >>> print(*like_ids([{"user_id": one // 2}], ["x"]))
+    'user_id' is compared as a number: if its values only identify users or the like, leave it out.
     """
     if not (tables := tables_of(samples, names)):
         return ()
     shared = [name for name in tables[0] if all(name in table for table in tables)]
-    found = [name for name in shared if _are_shuffled([values_there(table[name]) for table in tables])]
-    if len(found) < 2:
-        return ()
-    how = in_python("", f" with --exclude {','.join(map(shlex.quote, found))}")
-    hold = f"{with_and(list(map(repr, found)))} hold whole numbers, nearly all different, as ranks and ids do,"
-    return (f"{hold} and are compared like the others: if they only identify the rows, leave them out{how}.",)
+    columns = {name: [values_there(table[name]) for table in tables] for name in shared}
+    ranks = [name for name in shared if _are_shuffled(columns[name])]
+    notes = []
+    if len(ranks) > 1:
+        hold = f"{with_and(list(map(repr, ranks)))} hold whole numbers, nearly all different, as ranks and ids do,"
+        notes.append(f"{hold} and are compared like the others: if they only identify the rows, {_leave_out(ranks)}.")
+    for name in shared:
+        if name in (*ranks, *(kinds or ())) or typed_by_name(name) or any(repr(name) in each for each in told):
+            continue
+        known = [column for column in columns[name] if column is not None and _is_whole(column)]
+        if _says_id(name) and len(known) == len(tables) and len(np.unique(np.concatenate(known))) >= LEAST_ROWS:
+            only = "if its values only identify users or the like"
+            notes.append(f"{name!r} is compared as a number: {only}, {_leave_out([name])}.")
+    return tuple(notes)
+
+
+def _leave_out(columns: Sequence[str]) -> str:
+    them = "them" if len(columns) > 1 else "it"
+    return f"leave {them} out" + in_python("", f" with --exclude {','.join(map(shlex.quote, columns))}")
 
 
 def _are_shuffled(columns: Sequence[np.ndarray | None]) -> bool:

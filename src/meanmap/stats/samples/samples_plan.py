@@ -14,7 +14,7 @@ from meanmap.core.errors import EmptyError
 from meanmap.core.pieces.sources import comes_in_pieces
 from meanmap.core.rng import Rng
 from meanmap.core.synonyms import own_words
-from meanmap.core.tables.apart import several_ranks
+from meanmap.core.tables.apart import like_ids
 from meanmap.core.tables.chunks import any_once, chunks_of, count_rows, sampled, source_of
 from meanmap.core.tables.order import alike_in_order
 from meanmap.core.tables.schema import admitted
@@ -159,7 +159,7 @@ def in_one_pass(asked: OfSamples, plan: type[Made]) -> tuple[Made, list[SampleSt
         return None
     made = plan.made(asked.parts, asked.names, asked.kernel, asked.scale, missing, kinds, asked.random, drawn)
     asked.tell(alike_in_order(asked.parts, asked.names))
-    asked.tell(several_ranks(asked.parts, asked.names))
+    asked.tell(like_ids(asked.parts, asked.names, kinds, asked.told))
     return made, one_pass(made, _added, whole, asked.names)
 
 

@@ -18,6 +18,7 @@ from meanmap.core.synonyms import own_words
 from meanmap.core.tables.apart import without_ids
 from meanmap.core.tables.assigned import Kept, without_units
 from meanmap.core.tables.column import robust_scales
+from meanmap.core.tables.labels_meant import written_in_two_ways
 from meanmap.core.tables.schema import Schema, admitted
 from meanmap.core.types import Data, KernelLike, Seed
 from meanmap.embeddings.element import Embedding
@@ -310,9 +311,11 @@ def _picked(
         return samples, names, (*told, *heard)
     groups, told = grouped(x, by, missing, kinds, keeps)
     if len(groups) > 2:
-        shown = in_few_words([repr(name.removeprefix(f"{by}=")) for name in groups], 4)
+        labels = [name.removeprefix(f"{by}=") for name in groups]
+        alike = "".join(f" The {note}" for note in written_in_two_ways(labels, f"column {by!r}", least=1))
         raise InputError(
-            f"there are {len(groups)} groups by {by!r}; expected two: k_sample_test takes them all. They are {shown}."
+            f"there are {len(groups)} groups by {by!r}; expected two: k_sample_test takes them all. They are "
+            f"{in_few_words([*map(repr, labels)], 4)}.{alike}"
         )
     return list(groups.values()), tuple(groups), told
 
