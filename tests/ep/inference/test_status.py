@@ -10,6 +10,7 @@ import pytest
 from meanmap import ep
 from meanmap.ep.inference.record import Record
 from meanmap.ep.inference.sampled import Sampled
+from meanmap.ep.inference.verdict import Ending
 from meanmap.ep.oracles.host import HostOracle
 
 WRONG = "converged, but standard deviations may be wrong"
@@ -27,7 +28,7 @@ def record(doubt, *, oracle=None, members=4, effective=None, hosts=None):
     """Of a run that converged and stated this doubt."""
     factor = plate(oracle, members)
     made = Record((factor,), hosts or {})
-    made.finish(at_once=False)
+    made.end(Ending(converged=True))
     made.doubt = {"d": np.broadcast_to(np.asarray(doubt, float), members)}
     made.effective = {} if effective is None else {"d": np.full(members, effective)}
     return made

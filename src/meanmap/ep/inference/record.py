@@ -13,7 +13,7 @@ from meanmap.ep.doubt import ENOUGH
 from meanmap.ep.factor import Factor
 from meanmap.ep.inference.priorless import nearly_singular, without_prior
 from meanmap.ep.inference.sampled import LARGE, Sampled
-from meanmap.ep.inference.verdict import Verdict
+from meanmap.ep.inference.verdict import Ending, Verdict
 from meanmap.ep.oracles.host import HostOracle
 from meanmap.ep.oracles.sampling import FEW, Sampler
 from meanmap.ep.sweeps.plan import fetched
@@ -102,10 +102,11 @@ class Record:
         """Whether a message of the last sweep may be off by a standard deviation, or by anything."""
         return any((~(doubt < 1)).any() for doubt in self.doubt.values())
 
-    def finish(self, at_once: bool) -> None:
-        """Beliefs have converged; `at_once`: nothing would move in another sweep."""
-        self.converged, self.at_once = True, at_once
-        if at_once:
+    def end(self, ending: Ending) -> None:
+        """No sweep follows."""
+        self.converged, self.at_once, self.impossible = ending.converged, ending.at_once, ending.impossible
+        self.beyond = ending.beyond or self.beyond
+        if ending.at_once:
             self.residuals[-1] = 0.0
 
     def started_anew(self, share: float) -> None:

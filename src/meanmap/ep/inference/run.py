@@ -19,7 +19,7 @@ from meanmap.ep.inference.lean import lean
 from meanmap.ep.inference.pace import Pace
 from meanmap.ep.inference.ranges import left_range, zero_everywhere, zero_here
 from meanmap.ep.inference.record import Record
-from meanmap.ep.inference.verdict import Verdict
+from meanmap.ep.inference.verdict import Ending, Verdict
 from meanmap.ep.oracles.host import Asked, HostOracle, ask_host
 from meanmap.ep.piecewise.memory import FINE
 from meanmap.ep.sweeps.plan import Plan, State, fetched
@@ -53,6 +53,15 @@ _EARLY = (10, 20, 40, 80)
 _LONG = 200
 
 
+class _Sent(NamedTuple):
+    """The messages of a sweep, the plan that it needed, and why answers were lost (as in a verdict)."""
+
+    swept: Swept
+    level: int
+    beyond: str
+    impossible: str = ""
+
+
 class _Place(NamedTuple):
     """Where a run is between two sweeps.
 
@@ -64,8 +73,8 @@ class _Place(NamedTuple):
         The share of the next step.
     start, two_ago, before : State
         Before the first sweep, before the last two, and before the last one.
-    is_last : bool
-        Whether no sweep follows.
+    ending : Ending, optional
+        Why no sweep follows.
     """
 
     verdict: Verdict
@@ -73,7 +82,7 @@ class _Place(NamedTuple):
     start: State
     two_ago: State
     before: State
-    is_last: bool = False
+    ending: Ending | None = None
 
     @classmethod
     def first(cls, verdict: Verdict, pace: Pace) -> "_Place":
@@ -84,9 +93,9 @@ class _Place(NamedTuple):
         """After another sweep, of this verdict."""
         return self._replace(verdict=verdict, two_ago=self.before, before=self.verdict.state)
 
-    def last(self) -> "_Place":
+    def ends(self, ending: Ending) -> "_Place":
         """No sweep follows."""
-        return self._replace(is_last=True)
+        return self._replace(ending=ending)
 
 
 @dataclass(frozen=True)
@@ -144,18 +153,18 @@ class Run:
                 here = here.after(self.sweep(here.verdict, step, here.pace.share))
                 self.record.add(here.verdict)
                 here = self._judged(here, step, enough, limit)
-                if here.is_last:
+                if here.ending is not None:
+                    self.record.end(here.ending)
                     break
         except KeyboardInterrupt:
             self.record.interrupted = True
         return here.verdict
 
     def _judged(self, here: _Place, step: float, enough: float, limit: int) -> _Place:
-        """What a sweep leaves to the next one, or that it was the last; why it was is noted in the record."""
-        record, verdict, pace = self.record, here.verdict, here.pace
-        record.impossible = record.impossible or self._contradiction(verdict)
-        if record.impossible:
-            return here.last()
+        """What a sweep leaves to the next one, or why it was the last."""
+        verdict, pace = here.verdict, here.pace
+        if impossible := verdict.impossible or self._contradiction(verdict):
+            return here.ends(Ending(impossible=impossible))
         once = self.at_once and step == 1  # another sweep would change nothing
         # The tolerance is relative to the step: beliefs that move less because steps are small go on.
         settled = verdict.well and (once or verdict.moved <= max(enough, verdict.noise) * pace.share)
@@ -163,8 +172,7 @@ class Run:
             confirmed = self._confirmed(verdict)
             if confirmed is None:
                 return here._replace(pace=self._new_pace())
-            record.finish(at_once=once)
-            return here._replace(verdict=confirmed).last()
+            return here._replace(verdict=confirmed).ends(Ending(converged=True, at_once=once))
         if verdict.number == _LONG and self._stop_predicting():
             return here._replace(pace=self._new_pace())
         gains = pace.after(verdict.moved, partial(self._apart, here.two_ago, verdict.state), verdict.left_out)
@@ -185,19 +193,18 @@ class Run:
         return alone and not self.hosts and self.power == 1 and self.policy == "allow"
 
     def _another_start(self, here: _Place, limit: int) -> _Place:
-        """A restart where sweeps make no progress, noted in the record; the end if it would not help."""
+        """A restart where sweeps make no progress; the end if it would not help."""
         verdict, pace, lost = here.verdict, here.pace, dict(enumerate(here.verdict.lost))
-        self.record.beyond = verdict.beyond or self.first_reason(left_range, verdict.state, lost)
-        self.record.impossible = self.first_reason(zero_everywhere, verdict.state, lost)
-        if self.record.beyond or self.record.impossible:
-            return here.last()
+        beyond = verdict.beyond or self.first_reason(left_range, verdict.state, lost)
+        impossible = self.first_reason(zero_everywhere, verdict.state, lost)
+        if beyond or impossible:
+            return here.ends(Ending(beyond=beyond, impossible=impossible))
         if self._stop_predicting():
             pace = self._new_pace()
         elif pace.may_start_anew(limit - verdict.number):
             pace.start_anew()
         else:
-            self.record.beyond = self.first_reason(zero_here, verdict.state, lost)
-            return here.last()
+            return here.ends(Ending(beyond=self.first_reason(zero_here, verdict.state, lost)))
         self.record.started_anew(pace.share)
         return _Place.first(verdict._replace(state=here.start), pace)
 
@@ -209,7 +216,7 @@ class Run:
         plans = tuple(knowing(plan, FINE if well else _ROUGH) for plan in before.plans)
         with user_errors():
             send_all = self._sweep_by_factor if self.hosts else self._sweep_at_once
-            found, level, beyond = send_all(before, plans, settings)
+            found, level, beyond, impossible = send_all(before, plans, settings)
             jax.block_until_ready(found.moved)
         events = tuple(
             fetched(one.events)[:, : int(size)] if shape else np.asarray(one.events)
@@ -227,6 +234,7 @@ class Run:
             events=events,
             well=well,
             beyond=beyond,
+            impossible=impossible,
         )
 
     def _noise_of_draws(self, happened: tuple[Happened, ...]) -> float:
@@ -257,10 +265,8 @@ class Run:
         """The plan with nothing left out."""
         return self.plans[0]
 
-    def _sweep_at_once(self, before: Verdict, plans: tuple[Plan, ...], settings: Settings) -> tuple[Swept, int, str]:
-        """One compiled sweep, by the quickest plan that leaves no factor in doubt; which one, and why answers were
-        lost.
-        """
+    def _sweep_at_once(self, before: Verdict, plans: tuple[Plan, ...], settings: Settings) -> _Sent:
+        """One compiled sweep, by the quickest plan that leaves no factor in doubt."""
         rest = (before.state, self.key, settings, self.policy)
         backwards, beyond = np.asarray(before.number % 2 == 1), before.beyond
         levels = len(plans)
@@ -275,13 +281,13 @@ class Run:
             limit = ENOUGH if self.at_once else np.clip(_OF_STEP * np.asarray(found.moved).max(), ENOUGH, _AT_MOST)
             doubtful = [at for at, one in enumerate(found.happened) if _doubtful(plans, level, at, one, limit)]
             if not doubtful:
-                return found, level, beyond
+                return _Sent(found, level, beyond)
             # No rule integrates a function that leaves the range of its output.
             lost = {at: fetched(found.happened[at].events)[LOST].ravel()[: int(plans[0].sizes[at])] for at in doubtful}
             beyond = self.first_reason(left_range, before.state, lost)
-            self.record.impossible = self.first_reason(zero_everywhere, before.state, lost)
-            if beyond or self.record.impossible:
-                return found, level, beyond
+            impossible = self.first_reason(zero_everywhere, before.state, lost)
+            if beyond or impossible:
+                return _Sent(found, level, beyond, impossible)
         raise AssertionError("the whole plan leaves no doubt")  # pragma: no cover
 
     def first_reason(self, look: Callable[..., str], state: State, lost: dict[int, np.ndarray]) -> str:
@@ -290,7 +296,7 @@ class Run:
         found = (look(self.plan, state, at, factor, members, self.power) for at, factor, members in each)
         return next(filter(None, found), "")
 
-    def _sweep_by_factor(self, before: Verdict, plans: tuple[Plan, ...], settings: Settings) -> tuple[Swept, int, str]:
+    def _sweep_by_factor(self, before: Verdict, plans: tuple[Plan, ...], settings: Settings) -> _Sent:
         """As `_sweep_at_once`, factor by factor, as some of their oracles are on the host."""
         state, all_happened, least = before.state, [], len(plans) - 1
         for at, key in enumerate(self.keys):
@@ -305,7 +311,7 @@ class Run:
                 least = min(least, level)
             all_happened.append(happened)
         moved = compiled_moved(plans[0], before.state.beliefs, state.beliefs)
-        return Swept(state, tuple(all_happened), moved, np.nan), least, before.beyond
+        return _Sent(Swept(state, tuple(all_happened), moved, np.nan), least, before.beyond)
 
     def _send(self, plans: tuple[Plan, ...], state: State, at: int, settings: Settings) -> tuple[State, Happened, int]:
         """The state after one factor has sent, by the quickest form that leaves no doubt; and which one that is."""

@@ -1,4 +1,6 @@
-"""What one sweep leaves: the state after it, how far beliefs moved, and which messages are in doubt."""
+"""What one sweep leaves: the state after it, how far beliefs moved, and which messages are in doubt; and why it is the
+last.
+"""
 
 from collections.abc import Mapping
 from typing import NamedTuple
@@ -9,7 +11,26 @@ from meanmap.ep.oracles.host import Asked
 from meanmap.ep.sweeps.plan import Plan, State
 from meanmap.ep.sweeps.sweep import LOST, Happened
 
-__all__ = ["Verdict"]
+__all__ = ["Ending", "Verdict"]
+
+
+class Ending(NamedTuple):
+    """Why no sweep follows: beliefs have converged, the data are impossible, or answers were lost.
+
+    Attributes
+    ----------
+    converged, at_once : bool
+        Whether beliefs no longer move, and whether they would not in any sweep.
+    impossible : str
+        Why the data are impossible under the model.
+    beyond : str
+        Why answers are lost in every sweep, such as a function that leaves the range of its output.
+    """
+
+    converged: bool = False
+    at_once: bool = False
+    impossible: str = ""
+    beyond: str = ""
 
 
 class Verdict(NamedTuple):
@@ -35,8 +56,8 @@ class Verdict(NamedTuple):
         For each factor, what happened to its messages; and the flags of its members alone, without padding.
     well : bool
         Whether functions on the host were known as well as they can be.
-    beyond : str
-        Why answers were lost, where a function leaves the range of its output.
+    beyond, impossible : str
+        Why answers were lost, where a function leaves the range of its output, or is zero everywhere.
     answers : dict
         Those of oracles on the host at convergence.
     """
@@ -52,6 +73,7 @@ class Verdict(NamedTuple):
     events: tuple[np.ndarray, ...] = ()
     well: bool = True
     beyond: str = ""
+    impossible: str = ""
     answers: Mapping[int, Asked] = {}
 
     @property
