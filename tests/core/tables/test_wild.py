@@ -5,6 +5,7 @@ import pytest
 from scipy.stats import binom, binomtest
 
 import meanmap as mm
+from meanmap.core.tables import wild
 from meanmap.core.tables.wild import MOST, WildCells, wild_notes, without_wild_cells
 
 ROWS = 500
@@ -189,3 +190,18 @@ def test_slips_in_positive_columns_are_found_on_their_own_scale():
             assert WildCells.of(np.r_[values, 20 * np.median(values)]).rows.tolist() == [200]
     waits = rng.exponential(size=(50, 200))
     assert sum(WildCells.of(np.r_[each, 1000 * np.median(each)]) is not None for each in waits) == 50
+
+
+@pytest.mark.parametrize("values", ["normal", "skewed", "two heaps"])
+@pytest.mark.parametrize("cells", [[], [300.0], [-300.0, 60.0], [300.0] * MOST, [300.0] * (MOST + 1)])
+def test_long_columns_are_read_in_part_only_where_that_proves_that_none_is_wild(values, cells, monkeypatch):
+    rng = np.random.default_rng(3)
+    x = rng.exponential(size=20_000) if values == "skewed" else rng.normal(size=20_000)
+    x += np.where(values == "two heaps", 8.0 * (rng.random(20_000) < 0.5), 0.0)
+    x[rng.permutation(20_000)[: len(cells)]] = cells
+    found = WildCells.of(x)
+    monkeypatch.setattr(wild, "LONG", np.inf)
+    whole = WildCells.of(x)
+    assert (found is None) == (whole is None)
+    if whole is not None and found is not None:
+        np.testing.assert_array_equal(found.rows, whole.rows)

@@ -5,9 +5,11 @@ import pytest
 
 from meanmap.ep.linear import sites
 from meanmap.ep.linear.block import Block
+from meanmap.ep.linear.components import Components, HalfStudent
 from meanmap.ep.linear.family import Observed
 from meanmap.ep.linear.likelihoods import FAMILIES
 from meanmap.ep.linear.predictor import Predictor, Prior
+from meanmap.ep.linear.problem import Problem
 from meanmap.ep.linear.sites import settle
 
 PARAMETERS = {
@@ -183,3 +185,25 @@ def test_what_many_rows_have_left_in_common_is_not_left():
     away = (found.means - best.means) * np.sqrt(chance * (1 - chance))
     assert found.converged
     assert np.sqrt(away @ away) < 0.01  # of every combination of effects, in standard deviations
+
+
+@pytest.mark.parametrize("name", ["bernoulli", "poisson", "cumulative"])
+def test_many_rows_without_groups_begin_at_the_mode(name):
+    """Of which some rows lead near; the belief is the same."""
+    rng, rows = np.random.default_rng(5), 40_000
+    family = next(family for (each, _), family in FAMILIES.items() if each == name)
+    X = np.column_stack([np.ones(rows), rng.normal(size=rows), np.arange(rows) % 200 == 0])
+    parameters = np.array(PARAMETERS.get(name, []))
+    observed = Observed.of(family.draw(Observed.of(np.zeros(rows)), X @ [-0.5, 0.4, -1.0], parameters, rng))
+    law = HalfStudent(3.0, 2.5)
+    components = Components(((np.zeros(3), 6 * np.eye(3)),), (), (), (law,) * len(parameters))
+    problem = Problem(Predictor((Block.fixed(X),)), components, family, observed)
+    found = problem.run(parameters)
+    plain = settle(problem.predictor, components.prior(parameters), family, observed, parameters, tolerance=1e-6)
+    assert found is not None
+    assert found.converged
+    assert problem.runs == 1
+    sds = np.sqrt(np.diag(plain.joint.within(0)[0]))
+    np.testing.assert_allclose((found.joint.mean - plain.joint.mean) / sds, 0, atol=1e-4)
+    np.testing.assert_allclose(np.sqrt(np.diag(found.joint.within(0)[0])), sds, rtol=3e-5)
+    np.testing.assert_allclose(found.log_evidence, plain.log_evidence, atol=1e-5)

@@ -5,7 +5,7 @@ import pytest
 
 pytest.importorskip("formulae")
 
-from meanmap.ep.linear import fit
+from meanmap.ep.linear import fit, weights
 from meanmap.ep.linear.block import Block
 from meanmap.ep.linear.family import Observed
 from meanmap.ep.linear.grouped import integrates_groups
@@ -139,3 +139,36 @@ def test_separable_labels_under_a_wide_prior_are_right():
         assert found.report.status == "converged"
         weak = fit("y ~ x + other", data, "bernoulli")
         assert weak.report.status == "converged"
+
+
+@pytest.mark.parametrize("heavy", [False, True])
+def test_some_of_many_rows_say_what_all_say(monkeypatch, heavy):
+    """Within the standard error that they state, also beside rows that few others resemble."""
+    rng, n = np.random.default_rng(2), 100_000
+    X = np.column_stack([np.ones(n), rng.standard_t(3, n) if heavy else rng.normal(size=n), rng.random(n) < 0.01])
+    y = (rng.random(n) < 1 / (1 + np.exp(1 - X @ [0.0, 0.2, 1.0]))).astype(float)
+    settled = settle(
+        Predictor((Block.fixed(X),)), Prior((np.zeros(3),), (4 * np.eye(3),)), BERNOULLI, Observed.of(y), NONE
+    )
+    some = weighted(settled, BERNOULLI, Observed.of(y), NONE, 40)
+    monkeypatch.setattr(weights, "_TIMES", np.inf)
+    every = weighted(settled, BERNOULLI, Observed.of(y), NONE, 40)
+    np.testing.assert_array_equal(some.draws, every.draws)
+    assert 0 < some.error < 1e-3
+    assert every.error == 0
+    assert np.sqrt(np.mean((some.logs - every.logs) ** 2)) < 3 * some.error
+
+
+def test_all_of_many_rows_are_read_where_some_do_not_suffice():
+    """Five events in 100,000 rows leave a wide and skewed posterior."""
+    rng, y = np.random.default_rng(3), np.zeros(100_000)
+    y[:5] = 1
+    X = np.column_stack([np.ones(len(y)), rng.normal(size=len(y))])
+    predictor, prior = Predictor((Block.fixed(X),)), Prior((np.zeros(2),), (100 * np.eye(2),))
+    settled = settle(predictor, prior, BERNOULLI, Observed.of(y), NONE)
+    found = weighted(settled, BERNOULLI, Observed.of(y), NONE, 40)
+    assert found.error == 0
+    eta, away = X @ found.draws.T, found.draws - settled.joint.mean
+    exact = y @ eta - np.log1p(np.exp(eta)).sum(0) - (found.draws**2).sum(1) / 200
+    ratio = exact + ((away @ np.linalg.inv(settled.joint.within(0)[0])) * away).sum(1) / 2
+    np.testing.assert_allclose(found.logs - found.logs.mean(), ratio - ratio.mean(), atol=1e-5)

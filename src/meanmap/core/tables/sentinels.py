@@ -212,17 +212,19 @@ def _far_day(second: float) -> int:
 
 def _is_far(rest: np.ndarray, end: float) -> bool:
     """Whether the least or the largest value is repeated, and far from all others, which are no scale."""
-    others = rest[rest != end]
-    if not 2 <= len(rest) - len(others) <= len(others):
+    count = np.count_nonzero(rest == end)
+    if not 2 <= count <= len(rest) - count:
         return False
+    others = rest[rest != end]
     low, high = float(others.min()), float(others.max())
     return low < high and _beyond(end, low, high) >= REPEATED and len(np.unique(others)) >= MANY
 
 
 def _beside_two(rest: np.ndarray, end: float) -> bool:
     """Whether this is a 7, 8 or 9, and others but such codes are 0 and 1, or 1 and 2: the answers no and yes."""
-    others = np.unique(rest[~np.isin(rest, YES_OR_NO)])
-    return end in YES_OR_NO and others.tolist() in ([0.0, 1.0], [1.0, 2.0])
+    if end not in YES_OR_NO:
+        return False
+    return np.unique(rest[~np.isin(rest, YES_OR_NO)]).tolist() in ([0.0, 1.0], [1.0, 2.0])
 
 
 def _after_gaps(numbers: np.ndarray) -> set[float]:

@@ -9,6 +9,9 @@ from scipy import sparse
 
 __all__ = ["Block"]
 
+# Rows that are processed at a time: they fit the cache of a processor.
+_PIECE = 8192
+
 
 @dataclass(frozen=True)
 class Block:
@@ -55,6 +58,10 @@ class Block:
             return self.design @ effects[0]
         return np.einsum("na,na->n", self.design, effects[self.index])
 
+    def of_many(self, effects: np.ndarray) -> np.ndarray:
+        """The contribution of each column of effects (total, m) to the predictor, (n, m)."""
+        return (self.design if self.size == 1 else self.matrix) @ effects
+
     def gathered(self, rows: np.ndarray) -> np.ndarray:
         """Aᵀ times a vector, (size, width)."""
         if self.size == 1:
@@ -65,7 +72,11 @@ class Block:
     def squares(self, weights: np.ndarray) -> np.ndarray:
         """The blocks of Aᵀ W A on the diagonal, (size, width, width)."""
         if self.size == 1:
-            return ((self.design * weights[:, None]).T @ self.design)[None]
+            found = np.zeros((1, self.width, self.width))
+            for start in range(0, len(weights), _PIECE):
+                piece = self.design[start : start + _PIECE]
+                found += (piece * weights[start : start + _PIECE, None]).T @ piece
+            return found
         found = np.empty((self.size, self.width, self.width))
         for a in range(self.width):
             for b in range(a + 1):
@@ -73,6 +84,6 @@ class Block:
                 found[:, a, b] = found[:, b, a] = np.bincount(self.index, product, self.size)
         return found
 
-    def taken(self, rows: slice) -> "Block":
+    def taken(self, rows: slice | np.ndarray) -> "Block":
         """Some of the rows, of these effects."""
         return Block(self.index[rows], self.design[rows], self.size)

@@ -261,10 +261,11 @@ def _scaled_product(one: Block, other: Block, weights: np.ndarray) -> np.ndarray
 
 def _bilinear(one: Block, other: Block, covariance: np.ndarray, eliminated: bool) -> np.ndarray:
     """a_iᵀ Σ₁₂ b_i of every row."""
+    if one.size == 1 and other.size == 1:
+        whole = covariance[0] if eliminated else covariance[0, :, 0]
+        return np.einsum("na,na->n", one.design @ whole, other.design)
     if eliminated:
         return _products(one.design, covariance[one.index], one.design)
-    if one.size == 1 and other.size == 1:
-        return ((one.design @ covariance[0, :, 0]) * other.design).sum(1)
     if other.size == 1:
         return _products(one.design, covariance[one.index, :, 0, :], other.design)
     if one.size == 1:

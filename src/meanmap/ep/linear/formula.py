@@ -258,7 +258,8 @@ class Formula:
         else:
             none = np.zeros(len(frame), int)
             groups = tuple(replace(each, index=none, design=each.design[none]) for each in self.rows.groups)
-        return Rows(matrix[:, ~is_offset], matrix[:, is_offset].sum(1), groups, frame, kept, grouped)
+        shared = matrix[:, ~is_offset] if is_offset.any() else matrix
+        return Rows(shared, matrix[:, is_offset].sum(1), groups, frame, kept, grouped)
 
     def _group(self, name: str, frame: Any, new: bool) -> Groups:
         brackets = [together for together in self.brackets if together.factor == name]

@@ -8,7 +8,7 @@ from meanmap.ep.linear.elimination import joint_of
 from meanmap.ep.linear.family import Family, Observed
 from meanmap.ep.linear.predictor import Predictor, Prior
 
-__all__ = ["Sites", "sites_at_mode"]
+__all__ = ["Sites", "has_many_rows", "sites_at_mode"]
 
 # The most Newton steps, how often each is halved, and the move of all predictors together, in standard deviations of
 # the sites, that is not worth another step.
@@ -17,6 +17,8 @@ _STEPS, _HALVINGS, _NEAR = 100, 30, 0.01
 _DIFFERENCE, _LEAST = 0.1, 1e-10
 # Sums of rows have this relative error, so that a step may seem to lower them by so much.
 _ROUNDED = 1e-12
+# Of so many rows or more, one in so many is taken to begin.
+_MANY, _SHARE = 20_000, 16
 
 
 class Sites(NamedTuple):
@@ -32,12 +34,29 @@ def sites_at_mode(
     """Newton's method with steps that are halved until the posterior increases; the last site is the start of sweeps.
 
     Counts of 40 and 40,000 have likelihoods far narrower than a first belief that is off by several units: moments
-    under it tell a sweep nothing, but slopes at its mean lead to the mode.
+    under it tell a sweep nothing, but slopes at its mean lead to the mode. Of many rows that share all effects, some
+    lead near it.
     """
+    return _at_mode(predictor, prior, family, observed, parameters)[0]
+
+
+def has_many_rows(predictor: Predictor) -> bool:
+    """Whether some of the rows say nearly as much as all: all effects are shared."""
+    return len(predictor.blocks) == 1 and predictor.blocks[0].size == 1 and predictor.rows >= _MANY
+
+
+def _at_mode(
+    predictor: Predictor, prior: Prior, family: Family, observed: Observed, parameters: np.ndarray
+) -> tuple[Sites, np.ndarray]:
+    """The sites, and the effects that they are made at."""
     weights, shifts = family.first_sites(observed, parameters)
     step = _DIFFERENCE / np.sqrt(1 + weights)
-    # Rows with the same weight each, which is enough for a place to start.
-    theta = joint_of(predictor, prior, np.ones_like(weights), shifts / np.maximum(weights, _LEAST)).mean
+    if has_many_rows(predictor):
+        some = np.random.default_rng(0).permutation(predictor.rows)[: predictor.rows // _SHARE]
+        theta = _at_mode(predictor.taken(some), prior, family, observed.taken(some), parameters)[1]
+    else:
+        # Rows with the same weight each, which is enough for a place to start.
+        theta = joint_of(predictor, prior, np.ones_like(weights), shifts / np.maximum(weights, _LEAST)).mean
     sites, height = _sites(family, observed, predictor.at(theta), parameters, step)
     height += _log_prior(predictor, prior, theta)
     for _ in range(_STEPS):
@@ -55,7 +74,7 @@ def sites_at_mode(
         else:
             break
         theta, sites, height = new, found, there
-    return sites
+    return sites, theta
 
 
 def _sites(

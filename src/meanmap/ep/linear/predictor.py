@@ -58,6 +58,17 @@ class Predictor:
         """The predictor of every row, A θ."""
         return sum((b.times(part) for b, part in zip(self.blocks, self.split(theta), strict=True)), np.zeros(self.rows))
 
+    def of_many(self, thetas: np.ndarray) -> np.ndarray:
+        """The predictors of every row for each θ, (n, m) from (m, total)."""
+        found, start = np.zeros((self.rows, len(thetas))), 0
+        for block in self.blocks:
+            found += block.of_many(thetas[:, start : (start := start + block.total)].T)
+        return found
+
+    def taken(self, rows: slice | np.ndarray) -> "Predictor":
+        """Some of the rows, of these effects."""
+        return Predictor(tuple(block.taken(rows) for block in self.blocks))
+
     def split(self, theta: np.ndarray) -> list[np.ndarray]:
         """The effects of each block, (size, width)."""
         found, start = [], 0

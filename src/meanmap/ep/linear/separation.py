@@ -22,7 +22,6 @@ def separated(formula: Formula, scaled: Scaled, observed: Observed, law: Family)
     """
     if not law.ends and not law.censored:
         return []
-    columns = (formula.rows.shared - scaled.shared.middle) / scaled.shared.spread
     counted, response = observed.weights > 0, observed.response
     high, low = (law.ends == 2) & (response == observed.trials), response == 0
     if law.censored:
@@ -32,7 +31,9 @@ def separated(formula: Formula, scaled: Scaled, observed: Observed, law: Family)
     if law.ends and abs(total) == counted.sum():
         said = "as large as it can be" if total > 0 else "0"
         return [f"the response is {said} in all rows: {_NO_MAXIMUM} coefficients finite"]
-    found = []
+    if formula.rows.shared.size > _MOST:
+        return []
+    found, columns = [], (formula.rows.shared - scaled.shared.middle) / scaled.shared.spread
     for chosen, whole in separating(columns[counted], signs[counted], scaled.intercept):
         names = [formula.names[at] for at in chosen]
         listed = ", ".join(map(repr, names))

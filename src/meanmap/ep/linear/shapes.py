@@ -28,7 +28,8 @@ _DEPTH = 100.0
 _WHOLE = 1e-3
 # Strengths of the correction that are compared, and their prior standard deviation around 1.
 _AMOUNTS, _TRUSTED = np.linspace(0.0, 1.0, 21), 0.1
-_ROWS = 8192
+# Rows times combinations in memory at once, and the least rows.
+_TOGETHER, _LEAST_ROWS = 200_000, 512
 # Weighted draws correct a mean only if they differ from it by more than this many standard errors.
 _BEYOND = 4.0
 
@@ -62,14 +63,13 @@ def marginals(model: Integrated, combinations: np.ndarray, judged: Weighted | No
         if left <= 0:
             continue
         law = _Rows.at(node, model)
-        slopes = law.slopes(toward) / sds[:, at]
-        skewness = np.abs(law.skewness(slopes))
+        skewness = np.abs(law.skewness(toward / sds[:, at, None]))
         if not at and judged is not None:
             skew = np.maximum(skewness, _VERY * (judged.effective < _FEW))
             runs = _by_runs(model, combinations, means[:, 0], sds[:, 0], skew)
         for one in (each for each in np.flatnonzero(skewness > _SKEW).tolist() if each not in runs):
-            ratios[one, at] = law.log_ratio(slopes[:, one])
-            left -= len(_PLACES) * len(slopes)
+            ratios[one, at] = law.log_ratio(joint.predictor.at(toward[one] / sds[one, at]))
+            left -= len(_PLACES) * joint.predictor.rows
             if left <= 0:
                 break
         if not at and not (skewness > _SKEW / 2).any():
@@ -123,14 +123,9 @@ def _by_runs(
 
 def skewness(model: Integrated, combinations: np.ndarray) -> np.ndarray:
     """Skewness of C θ given the first node, to first order."""
-    node, law = model.nodes[0], _Rows.at(model.nodes[0], model)
-    found, step = np.empty(len(combinations)), max(1, _HELD // (8 * len(model.observed.response)))
-    for start in range(0, len(found), step):
-        piece = combinations[start : start + step]
-        toward = node.settled.joint.solve(piece)
-        sds = np.sqrt(np.maximum((piece * toward).sum(1), np.finfo(float).tiny))
-        found[start : start + step] = law.skewness(law.slopes(toward) / sds)
-    return found
+    toward = model.nodes[0].settled.joint.solve(combinations)
+    sds = np.sqrt(np.maximum((combinations * toward).sum(1), np.finfo(float).tiny))
+    return _Rows.at(model.nodes[0], model).skewness(toward / sds[:, None])
 
 
 @dataclass(frozen=True)
@@ -146,18 +141,21 @@ class _Rows:
     def at(cls, node: Node, model: Integrated) -> "_Rows":
         return cls(node.settled, model.family, model.observed, model.parameters(node))
 
-    def slopes(self, toward: np.ndarray) -> np.ndarray:
-        """Covariances of predictors with combinations, (n, m), from P⁻¹ c for each."""
-        predictor = self.settled.joint.predictor
-        return np.stack([predictor.at(each) for each in toward], axis=1)
-
-    def skewness(self, slopes: np.ndarray) -> np.ndarray:
-        """First-order skewness: the sum of third cumulants of tilted predictors times their cubed slopes."""
-        s, total = self.settled, np.zeros(slopes.shape[1])
-        for start in range(0, len(s.means), _ROWS):
-            rows = slice(start, start + _ROWS)
-            thirds = s.taken(rows).tilted(self.family, self.observed.taken(rows), self.parameters).thirds
-            part = slopes[rows] / s.variances[rows, None]
+    def skewness(self, toward: np.ndarray) -> np.ndarray:
+        """First-order skewness of combinations c, from P⁻¹ c over the standard deviation for each: the sum of third
+        cumulants of tilted predictors times the cubes of their covariances with c over their variances.
+        """
+        s, predictor, total = self.settled, self.settled.joint.predictor, np.zeros(len(toward))
+        step = max(_LEAST_ROWS, _TOGETHER // max(len(toward), 1))
+        for start in range(0, predictor.rows, step):
+            rows = slice(start, start + step)
+            # The last sweep has them, unless the belief was changed since.
+            if s.thirds is None or s.shared is not None:
+                thirds = s.taken(rows).tilted(self.family, self.observed.taken(rows), self.parameters).thirds
+            else:
+                thirds = s.thirds[rows]
+            some = predictor if step >= predictor.rows else predictor.taken(rows)
+            part = some.of_many(toward) / s.variances[rows, None]
             total += thirds @ (part * part * part)
         return total
 

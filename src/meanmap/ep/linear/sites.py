@@ -103,7 +103,9 @@ class Predictors:
         for at, rule in enumerate(rules):
             chosen = np.flatnonzero(due == at)
             for start in range(0, len(chosen), _PIECE):
-                rows = chosen[start : start + _PIECE]
+                some = chosen[start : start + _PIECE]
+                # Rows one after the other are not copied.
+                rows = slice(some[0], some[-1] + 1) if some[-1] - some[0] == len(some) - 1 else some
                 mine = self.taken(rows)
                 _, log_tilted = mine.log_tilt(family, observed.taken(rows), parameters, rule)
                 top = log_tilted.max(0)

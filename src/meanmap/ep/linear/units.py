@@ -11,6 +11,8 @@ __all__ = ["Units", "constants_of"]
 
 # A column of which the columns that it is made of leave no larger share of its standard deviation is kept whole.
 _DETERMINED = 1e-6
+# Rows that are processed at a time.
+_PIECE = 8192
 
 
 @dataclass(frozen=True)
@@ -44,12 +46,16 @@ class Units:
         constants = list(constants_of(names, matrix))
         middle = share @ matrix if constants else np.zeros(len(names))
         middle[constants] = 0.0
-        centred, found = matrix - middle, np.zeros((len(names), len(names)))
+        found, squares = np.zeros((len(names), len(names))), np.zeros(len(names))
         for at, below in margins.items() if constants else ():
-            found[below, at] = _coefficients(centred[:, [*below, at]], np.sqrt(share))
+            own = [*below, at]
+            found[below, at] = _coefficients(matrix[:, own] - middle[own], np.sqrt(share))
         centring = np.zeros_like(found)
         centring[constants] = middle
-        return cls(middle, np.sqrt(share @ _apart(centred, found) ** 2), found, centring)
+        for start in range(0, len(matrix), _PIECE):
+            rows = slice(start, start + _PIECE)
+            squares += share[rows] @ _apart(matrix[rows] - middle, found) ** 2
+        return cls(middle, np.sqrt(squares), found, centring)
 
     @classmethod
     def joined(cls, parts: Iterable["Units"]) -> "Units":
@@ -65,7 +71,9 @@ class Units:
 
     def scaled(self, matrix: np.ndarray) -> np.ndarray:
         """Columns in these units."""
-        return _apart(matrix - self.middle, self.margins) / self.spread
+        found = _apart(matrix - self.middle, self.margins)
+        found /= self.spread
+        return found
 
     @property
     def turn(self) -> np.ndarray:
