@@ -1,6 +1,7 @@
 """What importing costs and leaves behind, each seen from a fresh process."""
 
 import importlib
+import inspect
 import json
 import statistics
 import subprocess
@@ -12,7 +13,10 @@ import pytest
 pytestmark = pytest.mark.oldest
 
 # Folders of which each name loads by itself; scikit-learn comes with the first estimator.
-LAZY = ("embeddings", "families", "features", "kernels", "learning", "linalg", "stats")
+LAZY = (
+    *("bp", "embeddings", "ep", "families", "features", "graphs"),
+    *("kernels", "learning", "linalg", "stats"),
+)
 TOUCH_ALL = (
     "import meanmap; touched = [getattr(meanmap, name) for name in meanmap.__all__]; "
     f"folders = [getattr(meanmap, name) for name in {LAZY}]; "
@@ -85,6 +89,32 @@ print([name for name in ("scipy.linalg", "scipy.optimize", "scipy.spatial", "sci
     assert run(code).stdout.strip() == "[]"
 
 
+# Of a whole process with one first call; half of the time of the shorter ones goes into modules.
+FIRST = {
+    "two_sample_test": (170, "scipy.linalg scipy.optimize scipy.spatial scipy.stats meanmap.bp meanmap.ep"),
+    "KernelGraph.query": (167, "scipy.special scipy.optimize scipy.fft scipy.stats meanmap.bp.conditionals meanmap.ep"),
+    "ep.Density": (180, "scipy.special scipy.linalg scipy.sparse.csgraph meanmap.ep.linear meanmap.ep.learned"),
+    "ep.infer": (180, "scipy.special scipy.sparse.csgraph meanmap.ep.linear meanmap.ep.learned meanmap.stats"),
+    "learn_kernel": (92, "scipy.special scipy.sparse meanmap.embeddings meanmap.features meanmap.stats"),
+    "pc": (186, "meanmap.bp meanmap.ep"),
+}
+
+
+@pytest.mark.parametrize("call", FIRST)
+def test_first_calls_load_few_modules(call):
+    most, absent = FIRST[call]
+    code = f"""
+import sys
+from benchmarks.first_calls import CALLS
+CALLS[{call!r}]()()
+ours = [name for name in sys.modules if name.split(".")[0] == "meanmap"]
+print(len(ours), [name for name in {absent.split()} if name in sys.modules])
+"""
+    number, loaded = run(code).stdout.split(maxsplit=1)
+    assert int(number) <= most
+    assert loaded.strip() == "[]"
+
+
 def test_garbage_is_not_collected_while_names_load():
     """It would traverse all objects of JAX, many times, for a tenth of the time of a first call."""
     code = """
@@ -103,7 +133,7 @@ def test_no_name_of_a_folder_is_hidden_by_a_file(folder):
     package = importlib.import_module(f"meanmap.{folder}")
     home = Path(str(package.__file__)).parent
     files = {path.stem for path in home.iterdir() if path.name != "__pycache__"}
-    assert {name for name in package.__all__ if name in files} <= {"results"}
+    assert all(inspect.ismodule(getattr(package, name)) for name in package.__all__ if name in files)
 
 
 @pytest.mark.parametrize("statement", ["import meanmap", TOUCH_ALL], ids=["import", "every name"])

@@ -1,18 +1,19 @@
-"""Bisection of many monotone functions at once, and the maximum of a function in an interval."""
+"""Bisection of many monotone functions at once, and a zero or the maximum of one function in an interval."""
 
 import math
 from collections.abc import Callable
 
 import numpy as np
 
-__all__ = ["bisect", "crossing", "highest"]
+__all__ = ["bisect", "crossing", "highest", "zero"]
 
 # The smaller part of an interval in the golden section.
 GOLDEN = (3 - 5**0.5) / 2
 # Evaluations of `crossing`.
 _MOST = 60
+ROUNDING = float(np.finfo(float).eps)
 # Relative to its position: near a maximum the function is constant up to rounding this far.
-CLOSEST = float(np.finfo(float).eps) ** 0.5
+CLOSEST = ROUNDING**0.5
 
 
 def bisect(
@@ -49,6 +50,38 @@ def crossing(value: Callable[[np.ndarray], np.ndarray], low: np.ndarray, high: n
         )
         low, high, side = np.where(left, new, low), np.where(left, high, new), np.where(left, 1, -1)
     return new
+
+
+def zero(value: Callable[[float], float], low: float, high: float, within: float) -> float:
+    """Where a function that has different signs at both ends of an interval is 0, located to `within`.
+
+    Brent's method (1973, chapter 4): the parabola through three points or a secant, or half of the interval where steps
+    do not shrink. SciPy has it too (`brentq`, with the same steps), but importing it takes longer.
+    """
+    last, best, other = low, high, low
+    of_last, top, of_other = value(low), value(high), 0.0
+    step = before = 0.0
+    while True:
+        if of_last != 0 and top != 0 and (of_last > 0) != (top > 0):
+            other, of_other, before, step = last, of_last, best - last, best - last
+        if abs(of_other) < abs(top):
+            last, best, other, of_last, top, of_other = best, other, best, top, of_other, top
+        least, half = (within + 4 * ROUNDING * abs(best)) / 2, (other - best) / 2
+        if top == 0 or abs(half) < least:
+            return best
+        tried = math.inf
+        if abs(before) > least and abs(top) < abs(of_last):
+            slope = (of_last - top) / (last - best)
+            if last == other:
+                tried = -top / slope
+            else:
+                across = (of_other - top) / (other - best)
+                tried = -top * (of_other * across - of_last * slope) / (across * slope * (of_other - of_last))
+        usable = 2 * abs(tried) < min(abs(before), 3 * abs(half) - least)
+        before, step = (step, tried) if usable else (half, half)
+        last, of_last = best, top
+        best += step if abs(step) > least else math.copysign(least, half)
+        top = value(best)
 
 
 def highest(value: Callable[[float], float], low: float, high: float, within: float) -> tuple[float, float]:

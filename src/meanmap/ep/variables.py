@@ -8,6 +8,7 @@ import equinox as eqx
 import jax
 import numpy as np
 
+from meanmap import families
 from meanmap.core.arrays import as_array, check_finite
 from meanmap.core.errors import KindError, ParameterError, ShapeError
 from meanmap.core.held import holds_whole
@@ -100,7 +101,8 @@ class Variable(eqx.Module):
         # A factor may have the name of a family, as Bernoulli does.
         kind = getattr(family, "family", family) if isinstance(family, type) else type(family)
         if not (isinstance(kind, type) and issubclass(kind, Family)):
-            known = ", ".join(sorted(_names(Family)))
+            kinds = [each for name in families.__all__ if isinstance(each := getattr(families, name), type)]
+            known = ", ".join(each.__name__ for each in kinds if issubclass(each, Family) and each is not Family)
             raise KindError(
                 f"the family of variable {name!r} is {in_short(family)}; expected one of {known}, or a member."
             )
@@ -321,11 +323,6 @@ def _read_dimension(name: str, kind: type[Family], dimension: int | None, prior:
             f"type for example Variable({name!r}, {kind.__name__}, dimension=3)."
         )
     return int(dimension)
-
-
-def _names(kind: type) -> list[str]:
-    """The families that are known now."""
-    return [name for each in kind.__subclasses__() for name in (each.__name__, *_names(each))]
 
 
 def _check_prior(name: str, prior: Family) -> None:

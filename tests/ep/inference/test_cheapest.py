@@ -114,7 +114,7 @@ def test_the_report_says_what_was_chosen_and_evaluations_of_timing_are_counted()
 
 def test_what_was_learned_goes_on_with_the_oracles_of_the_posterior(monkeypatch):
     monkeypatch.setattr(cheapest, "seconds_each", lambda factor: 1.0)
-    monkeypatch.setattr(cheapest, "Learned", lambda: Learned(ep.ImportanceSampling(500), initial=40))
+    monkeypatch.setattr("meanmap.ep.learned.Learned", lambda: Learned(ep.ImportanceSampling(500), initial=40))
     a, b, c = plate(60)
     y = np.linspace(-1, 1, 60)
     factor = ep.Density(

@@ -6,7 +6,7 @@ import pytest
 pytest.importorskip("formulae")
 
 from meanmap.ep.linear import fit, shapes
-from meanmap.ep.linear.weights import Weighted
+from meanmap.ep.weighted_draws import Weighted
 
 
 def exact(x, y, family, wide=2.5):

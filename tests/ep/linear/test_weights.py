@@ -12,7 +12,8 @@ from meanmap.ep.linear.grouped import integrates_groups
 from meanmap.ep.linear.likelihoods import FAMILIES
 from meanmap.ep.linear.predictor import Predictor, Prior
 from meanmap.ep.linear.sites import settle
-from meanmap.ep.linear.weights import affordable, pareto_shape, weighted
+from meanmap.ep.linear.weights import affordable, weighted
+from meanmap.ep.weighted_draws import pareto_shape
 
 NONE = np.zeros(0)
 BERNOULLI = FAMILIES["bernoulli", "logit"]

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from scipy.special import ndtr
 
 from meanmap.core.arrays import as_array, check_finite, parameter, read_levels
 from meanmap.core.bisection import bisect
@@ -171,6 +170,8 @@ class NormalMixture(Density):
         return self._parts(x).sum(axis=-1)
 
     def _cdf(self, x: np.ndarray) -> np.ndarray:
+        from scipy.special import ndtr
+
         away = x[..., None] - self.means[..., None, :]
         below = np.where(self.variances[..., None, :] > 0, ndtr(away / np.sqrt(self._spreads)), away >= 0)
         return (self.weights[..., None, :] * below).sum(axis=-1)

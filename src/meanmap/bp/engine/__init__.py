@@ -1,17 +1,5 @@
 """The engine: from a graph, operators and own factors to messages, beliefs and a report. It does not see data."""
 
-from meanmap.bp.engine.message_passing import MessagePassing, Sent
-from meanmap.bp.engine.messages import Given
-from meanmap.bp.engine.operators import EdgeMatrices, EdgeOperators, Factored
-from meanmap.bp.engine.propagate import Engine, Propagation
+from lazy_loader import attach_stub
 
-__all__ = [
-    "EdgeMatrices",
-    "EdgeOperators",
-    "Engine",
-    "Factored",
-    "Given",
-    "MessagePassing",
-    "Propagation",
-    "Sent",
-]
+__getattr__, __dir__, __all__ = attach_stub(__name__, __file__)

@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from scipy.special import chdtri
 
 from meanmap.bp.edges.learning import LikelihoodEdge
 from meanmap.bp.edges.samples import NodeSample, Samples
@@ -178,6 +177,8 @@ def least_agreement(sample: NodeSample, heard: int, queries: int) -> float:
         return 0.0
     if heard < 2 or dimension < 1:
         return 0.0
+    from scipy.special import chdtri
+
     return float(np.exp(-chdtri((heard - 1) * dimension, FALSE_CONTRADICTIONS / queries) / 2))
 
 

@@ -5,7 +5,6 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy.special import gammaln
 
 from meanmap.core.held import holds_numbers, holds_text
 from meanmap.core.language import in_python
@@ -181,6 +180,8 @@ def _crossed_units(columns: Sequence[np.ndarray | None]) -> int | None:
     known = [column for column in columns if column is not None and column.ndim == 1 and len(column)]
     if len(known) < max(len(columns), 2) or not all(map(_may_name, known)):
         return None
+    from scipy.special import gammaln
+
     counts = _counts(known)
     if counts is None:
         return None

@@ -4,7 +4,6 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from scipy.special import ndtri
 
 from meanmap.core.held import holds_floats, holds_text, holds_times
 from meanmap.core.moments import is_clock, is_time
@@ -228,6 +227,8 @@ def _looked_at(
         beside = len(listed) > 1
         numbering = [each for each in by if _is_counter(each[2], next_to) or (beside and may_be_ids(each[2]))]
         return {}, [(name, label, _steps(column, next_to)) for name, label, column in numbering], 0
+    from scipy.special import ndtri
+
     group = _groups([column for *_, column in listed])
     needed = float(ndtri(1 - CHANCE / len(listed)))
     series: dict[str, tuple[float, Any]] = {}

@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from scipy.special import gammaln
 
 from meanmap.core.containers import is_rotations, is_sparse
 from meanmap.core.foreign import unmasked
@@ -220,6 +219,8 @@ def _log_chances(known: np.ndarray, hits: np.ndarray) -> np.ndarray:
 
 
 def _log_choose(n: Any, k: Any) -> np.ndarray:
+    from scipy.special import gammaln  # here: it takes longer to load than all of core
+
     return gammaln(n + 1.0) - gammaln(k + 1.0) - gammaln(n - k + 1.0)
 
 

@@ -6,7 +6,6 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-from scipy import special
 
 from meanmap.core.arrays import as_array
 from meanmap.core.errors import KindError, NonFiniteError, ParameterError
@@ -220,7 +219,11 @@ def _truncated(a: jax.Array, b: jax.Array, width: jax.Array) -> _Truncated:
 def log_difference(a: Any, b: Any) -> Any:
     """log(Φ(b) − Φ(a)) for a < b, by the tail in which both are small; of NumPy arrays by NumPy."""
     on_host = isinstance(a, np.ndarray) and isinstance(b, np.ndarray)
-    xp, log_ndtr = (np, special.log_ndtr) if on_host else (jnp, jax.scipy.special.log_ndtr)
+    if on_host:
+        from scipy.special import log_ndtr
+    else:
+        from jax.scipy.special import log_ndtr
+    xp: Any = np if on_host else jnp
     with np.errstate(invalid="ignore", divide="ignore"):
         flip = a + b > 0
         low, high = xp.where(flip, -b, a), xp.where(flip, -a, b)

@@ -10,7 +10,6 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
-from scipy.special import gammaln
 
 from meanmap.core.language import with_and
 from meanmap.ep.factor import Factor
@@ -236,6 +235,8 @@ class _Problem:
         self, model: FactorGraph, normal: dict[str, Variable], precisions: list[Variable], at: np.ndarray
     ) -> float:
         """What heights leave out: the evidence at one point, computed from the densities, less the height there."""
+        from scipy.special import gammaln
+
         block = Block.of(normal, _given(model, precisions, np.exp(at)))
         root = next(self.roots(at[None]))[0]
         middle = self.system.spread @ np.linalg.solve(root[:-1, :-1], root[:-1, -1]) + self.system.offset

@@ -1,15 +1,14 @@
 """Beliefs of a run beside draws from the posterior, where not all unknowns are normal."""
 
 import numpy as np
-from scipy.linalg import block_diag
 
 from meanmap.core.language import in_percent, with_and
 from meanmap.ep.factor import Factor
 from meanmap.ep.inference.block import Beliefs
 from meanmap.ep.inference.few_numbers import FewNumbers
 from meanmap.ep.inference.tempered import Drawn, Mixture, drawn, weighed
-from meanmap.ep.linear.disagreements import apart
 from meanmap.ep.variables import Variable
+from meanmap.ep.weighted_draws import apart
 from meanmap.families import MultivariateNormal, Normal
 
 __all__ = ["by_draws"]
@@ -82,6 +81,8 @@ def _near(model: FewNumbers, beliefs: Beliefs, generator: np.random.Generator) -
     """Weighted draws of a Student distribution, at first with the moments of beliefs and then with their own; None if
     they are not worth enough.
     """
+    from scipy.linalg import block_diag
+
     laws = [(beliefs[name], prior.coordinates[-1]) for name, prior in model.priors.items()]
     means = [belief.mean() if belief.event_shape else belief.mean_in(line) for belief, line in laws]
     squares = [belief.cov() if belief.event_shape else belief.variance_in(line) for belief, line in laws]

@@ -10,7 +10,6 @@ from meanmap.ep.asking.chosen_oracle import default
 from meanmap.ep.calling import evaluated
 from meanmap.ep.factor import Factor
 from meanmap.ep.factors.blackbox import BlackBoxFactor
-from meanmap.ep.learned.just_in_time import Learned
 from meanmap.ep.oracles.host import HostOracle
 from meanmap.ep.oracles.oracle import Oracle
 from meanmap.ep.oracles.sampling import ImportanceSampling
@@ -57,6 +56,8 @@ def cheapest(factor: BlackBoxFactor) -> tuple[Oracle | HostOracle, str]:
     learned = min(messages, _ASKED) * oracle.points * seconds + _SETTINGS + _PREDICTED * messages
     told = f"{in_digits(seconds)} s per evaluation, {oracle.points:,} for each message asked"
     if seconds >= _LONG or (seconds >= _QUICK and learned < sampled):
+        from meanmap.ep.learned import Learned
+
         return Learned(), f"learning, {told}"
     return oracle, f"sampling, {told}"
 

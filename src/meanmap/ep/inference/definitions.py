@@ -4,7 +4,7 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy import linalg, sparse
+from scipy import sparse
 
 __all__ = ["Contradiction", "Definitions", "Equations", "NotMeasured", "definitions"]
 
@@ -186,7 +186,9 @@ def _constrained(
         repeated += [left[rows[at]] for at in others]
         if not len(kept):
             continue
-        solution: Any = linalg.qr(dense[kept], mode="economic", pivoting=True)
+        from scipy.linalg import qr
+
+        solution: Any = qr(dense[kept], mode="economic", pivoting=True)
         _, root, order = solution
         chosen, rest = order[: len(kept)], np.sort(order[len(kept) :])
         solved = np.linalg.solve(dense[np.ix_(kept, chosen)], np.c_[dense[np.ix_(kept, rest)], known[rows[kept]]])
@@ -218,13 +220,15 @@ def _without_rounding(matrix: Any, sizes: Any) -> Any:
 
 def _independent(dense: np.ndarray) -> np.ndarray:
     """Rows of which none follows from the others: those with larger weights first, whatever their order."""
+    from scipy.linalg import qr
+
     norms = np.linalg.norm(dense, axis=1)
     able = np.flatnonzero(norms > 0)
     if not len(able):
         return able
     rank = np.searchsorted(np.sort(norms[able]), norms[able] * (1 - _DIFFERS))
     scaled = dense[able] / norms[able, None] * (1 + rank[:, None] / len(able))
-    found: Any = linalg.qr(scaled.T, mode="r", pivoting=True, check_finite=False)
+    found: Any = qr(scaled.T, mode="r", pivoting=True, check_finite=False)
     root, order = found
     follows = np.flatnonzero(np.abs(np.diag(root)) < _FOLLOWS)
     return np.sort(able[order[: follows[0] if len(follows) else len(np.diag(root))]])

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from scipy import linalg, sparse
+from scipy import sparse
 
 from meanmap.ep.factor import Factor
 from meanmap.ep.factors.effects import Effects
@@ -42,10 +42,12 @@ class Eliminated:
         left = np.setdiff1d(np.arange(precision.shape[0]), out)
         if len(left) > _LEFT or len(left) * (len(out) + rows.shape[0]) > _ENTRIES:
             raise NotMeasured
+        from scipy.linalg import solve_triangular
+
         own, tied = precision.diagonal()[out], precision[out][:, left]
         rest = (precision[left][:, left] - tied.T @ sparse.diags_array(1 / own) @ tied).toarray()
         factor = np.linalg.cholesky((rest + rest.T) / 2)
-        root = linalg.solve_triangular(factor, np.eye(len(left)), lower=True).T
+        root = solve_triangular(factor, np.eye(len(left)), lower=True).T
         return cls(out, left, root, sparse.csr_matrix(-sparse.diags_array(1 / own) @ tied), own**-0.5)
 
     def split(self, rows: Any) -> tuple[np.ndarray, Any]:

@@ -5,7 +5,6 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse
-from scipy.sparse import csgraph
 
 from meanmap.core.errors import KindError
 from meanmap.core.settings import one_of
@@ -81,6 +80,8 @@ def along(factors: tuple[Factor, ...]) -> tuple[tuple[np.ndarray, ...], int]:
 def _depths(total: int, pairs: list[tuple[np.ndarray, np.ndarray]]) -> np.ndarray:
     """How far each node is from one end of its component: the first node, or one that is further from the others."""
     rows, columns = (np.concatenate([pair[side] for pair in pairs]) if pairs else np.zeros(0, int) for side in (0, 1))
+    from scipy.sparse import csgraph
+
     graph = scipy.sparse.coo_array((np.ones(len(rows)), (rows, columns)), (total, total)).tocsr()
     count, component = csgraph.connected_components(graph, directed=False)
     _, roots = np.unique(component, return_index=True)

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy import linalg, sparse
+from scipy import sparse
 
 from meanmap.core.language import in_few_words
 from meanmap.ep.factors.gaussian import SURE, Dot, Sum
@@ -181,18 +181,20 @@ def mode_of(block: Block, system: System) -> tuple[np.ndarray, Columns, float]:
     rows, known = rows_of(block, system)
     count, size = len(known), len(system.free)
     if size <= _DENSE and count * size <= _NUMBERS:
+        from scipy.linalg import qr, solve_triangular
+
         dense = rows.toarray()
         if not np.isfinite(dense).all():
             raise NotMeasured
         if not size:
             return np.zeros(0), lambda spread, length: covariances_of(spread, np.zeros((0, 0)), length), 0.0
         order = np.argsort(-np.abs(dense).max(1))  # Large rows first, so that small ones are not lost among them.
-        found: Any = linalg.qr(dense[order], mode="economic", pivoting=True)
+        found: Any = qr(dense[order], mode="economic", pivoting=True)
         basis, root, columns = found
         if len(root) < size or not (np.abs(np.diag(root)) > _OPEN * np.linalg.norm(root, axis=0)).all():
             raise NotMeasured
         inverse = np.empty((size, size))
-        inverse[columns] = linalg.solve_triangular(root, np.eye(size))
+        inverse[columns] = solve_triangular(root, np.eye(size))
         if not np.isfinite(inverse).all():
             raise NotMeasured
         covariance, mean = inverse @ inverse.T, inverse @ (basis.T @ known[order])

@@ -3,16 +3,16 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import combinations
+from math import lgamma
 from typing import NamedTuple
 
 import numpy as np
-from scipy.special import gammaln
 
 from meanmap.core.errors import InputError
 from meanmap.core.language import with_and
 from meanmap.ep.factors.blackbox import BlackBoxFactor
 from meanmap.ep.inference.few_numbers import FewNumbers
-from meanmap.ep.linear.weights import pareto_shape
+from meanmap.ep.weighted_draws import pareto_shape
 from meanmap.families import Beta, Normal
 
 __all__ = ["FEW", "MANY", "Drawn", "Effort", "Mixture", "drawn", "refuse_nan", "weighed"]
@@ -291,7 +291,7 @@ class Mixture(NamedTuple):
         """The log of the density at points, a multiple of 128."""
         size, units = self.centres.shape[1], np.linalg.solve(self.root, x.T).T
         inverse = np.linalg.inv(self.roots)
-        constant = gammaln((_NU + size) / 2) - gammaln(_NU / 2) - size / 2 * np.log(_NU * np.pi) - np.log(len(inverse))
+        constant = lgamma((_NU + size) / 2) - lgamma(_NU / 2) - size / 2 * np.log(_NU * np.pi) - np.log(len(inverse))
         constant = (
             constant - np.log(np.diagonal(self.roots, axis1=1, axis2=2)).sum(1) - np.log(np.diag(self.root)).sum()
         )

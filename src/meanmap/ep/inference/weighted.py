@@ -1,20 +1,19 @@
 """Beliefs of a run beside draws that are weighted by the exact density of the model."""
 
 from collections.abc import Iterator
+from math import lgamma
 from typing import Any, NamedTuple
 
 import jax
 import numpy as np
-from scipy.special import gammaln
 
 from meanmap.ep.factor import Factor
 from meanmap.ep.factors.gaussian import Dot
 from meanmap.ep.inference.block import Beliefs, Block, NotMeasured, Sent
 from meanmap.ep.inference.exact import Exact, evaluable
-from meanmap.ep.linear.disagreements import apart
-from meanmap.ep.linear.weights import Weighted
 from meanmap.ep.sweeps.plan import Plan, State, fetched
 from meanmap.ep.variables import Variable
+from meanmap.ep.weighted_draws import Weighted, apart
 from meanmap.families import Normal
 
 __all__ = ["weighted_notes"]
@@ -159,7 +158,7 @@ def _noise(count: int, size: int) -> tuple[np.ndarray, np.ndarray]:
     half[::2] *= np.sqrt(_NU / generator.chisquare(_NU, size=(len(half[::2]), 1)))
     noise = np.concatenate([half, -half])
     square = (noise**2).sum(1)
-    student = gammaln((_NU + size) / 2) - gammaln(_NU / 2) - size / 2 * np.log(_NU / 2)
+    student = lgamma((_NU + size) / 2) - lgamma(_NU / 2) - size / 2 * np.log(_NU / 2)
     return noise, np.logaddexp(-square / 2, student - (_NU + size) / 2 * np.log1p(square / _NU))
 
 

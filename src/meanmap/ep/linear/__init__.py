@@ -1,5 +1,5 @@
 """Linear predictors as one unknown: a joint Gaussian of all effects, and likelihoods of η = A θ row by row."""
 
-from meanmap.ep.linear.by_formula import fit
+from lazy_loader import attach_stub
 
-__all__ = ["fit"]
+__getattr__, __dir__, __all__ = attach_stub(__name__, __file__)

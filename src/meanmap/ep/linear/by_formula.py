@@ -28,7 +28,8 @@ from meanmap.ep.linear.response import Response, of_zeros_and_ones, read_respons
 from meanmap.ep.linear.scaled import Scaled
 from meanmap.ep.linear.separation import separated
 from meanmap.ep.linear.shared import Shared, shared_names
-from meanmap.ep.linear.weights import Weighted, affordable, pareto_shape, weighted
+from meanmap.ep.linear.weights import affordable, weighted
+from meanmap.ep.weighted_draws import Weighted, pareto_shape
 
 __all__ = ["fit"]
 

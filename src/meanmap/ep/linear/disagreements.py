@@ -1,16 +1,13 @@
 """Notes on where weighted draws disagree with the marginals of shared effects."""
 
-from collections.abc import Sequence
-
 import numpy as np
 from scipy.special import ndtri
 
-from meanmap.core.language import in_digits, in_few_words
 from meanmap.ep.linear.mixtures import quantiles
 from meanmap.ep.linear.shared import Shared
-from meanmap.ep.linear.weights import Weighted
+from meanmap.ep.weighted_draws import Weighted, apart
 
-__all__ = ["apart", "disagreements"]
+__all__ = ["disagreements"]
 
 # Standard deviations by weighted draws that differ by this share, and ends of intervals of 90 % that differ by this
 # many of these, are worth a note where they also differ by three standard errors.
@@ -52,15 +49,3 @@ def disagreements(judged: Weighted, shared: Shared, names: tuple[str, ...]) -> l
         listed = [f"{names[at]!r} (the {'upper' if upper[at] else 'lower'} tail is longer)" for at in far]
         found.append(f"the joint Gaussian is a poor approximation for {', '.join(listed)}")
     return found
-
-
-def apart(times: np.ndarray, effective: float, least: float, names: Sequence[str], most: int | None = None) -> str:
-    """Which standard deviations are `times` as large by `effective` draws, if that differs from one by the share
-    `least` and by three standard errors: in words, the worst first, at most `most` of them.
-    """
-    with np.errstate(divide="ignore"):
-        logs = np.abs(np.log(times))
-    named = np.flatnonzero(logs > max(least, 3 / np.sqrt(2 * effective)))
-    worst = named[np.argsort(-logs[named])]
-    found = [f"{in_digits(float(times[at]))} times as large for {names[at]}" for at in worst]
-    return f"weighted draws give standard deviations {in_few_words(found, most or len(found))}" if found else ""

@@ -33,7 +33,7 @@ from meanmap.ep.linear.scaled import Scaled
 from meanmap.ep.linear.shapes import marginals
 from meanmap.ep.linear.shared import Shared, shared_names
 from meanmap.ep.linear.skewed import Skewed
-from meanmap.ep.linear.weights import Weighted
+from meanmap.ep.weighted_draws import Weighted
 from meanmap.plots.facts import Page, Section
 from meanmap.plots.intervals import away_from_zero
 from meanmap.plots.paged import Paged

@@ -9,7 +9,7 @@ from meanmap.ep.linear.held import Held
 from meanmap.ep.linear.integrate import Integrated, Node
 from meanmap.ep.linear.mixtures import GRID, Shaped
 from meanmap.ep.linear.sites import Predictors, Settled
-from meanmap.ep.linear.weights import Weighted
+from meanmap.ep.weighted_draws import Weighted
 
 __all__ = ["marginals", "skewness"]
 

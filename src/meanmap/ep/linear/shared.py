@@ -12,7 +12,7 @@ from meanmap.ep.linear.mixtures import Shaped
 from meanmap.ep.linear.ordered import cutpoints, threshold_names
 from meanmap.ep.linear.scaled import Scaled
 from meanmap.ep.linear.shapes import marginals
-from meanmap.ep.linear.weights import Weighted
+from meanmap.ep.weighted_draws import Weighted
 
 __all__ = ["Shared", "shared_names"]
 

@@ -1,7 +1,5 @@
 """Importance weights of draws from the joint Gaussian, which show how far the exact posterior is from it."""
 
-from dataclasses import dataclass
-
 import numpy as np
 from scipy import sparse
 
@@ -9,43 +7,15 @@ from meanmap.ep.linear.family import Family, Observed
 from meanmap.ep.linear.grouped import Groups, integrates_groups, rule_nodes
 from meanmap.ep.linear.predictor import Predictor
 from meanmap.ep.linear.sites import Settled
+from meanmap.ep.weighted_draws import Weighted
 
-__all__ = ["Weighted", "affordable", "pareto_shape", "weighted"]
+__all__ = ["affordable", "weighted"]
 
 # Evaluations of the likelihood held in memory at once.
 _PIECE = 2_000_000
 # Of so many times as many rows or more, so many are drawn; they are enough if log weights have a standard error of at
 # most this: means then move by about as many standard deviations.
 _TIMES, _SOME, _SURE = 4, 20_000, 1e-3
-
-
-@dataclass(frozen=True)
-class Weighted:
-    """Draws (draws, p) of the effects that all rows share, and the log ratio of exact posterior and belief at each,
-    with its standard error if it is estimated from some of the rows.
-    """
-
-    draws: np.ndarray
-    logs: np.ndarray
-    error: float = 0.0
-
-    @property
-    def shares(self) -> np.ndarray:
-        """Weights that sum to 1."""
-        shares = np.exp(self.logs - self.logs.max())
-        return shares / shares.sum()
-
-    @property
-    def effective(self) -> float:
-        """The effective sample size as a share of all draws."""
-        shares = self.shares
-        return 1 / float(shares @ shares) / len(shares)
-
-    @property
-    def gain(self) -> float:
-        """Log ratio of the evidence and its approximation by expectation propagation."""
-        top = float(self.logs.max())
-        return top + float(np.log(np.exp(self.logs - top).mean()))
 
 
 def affordable(settled: Settled, evaluations: int, least: int, most: int) -> int:
@@ -134,28 +104,3 @@ def _some(settled: Settled, generator: np.random.Generator) -> tuple[np.ndarray,
     chances = leverage / leverage.sum() / 2 + 0.5 / len(leverage)
     rows = np.sort(generator.choice(len(chances), _SOME, p=chances))
     return rows, 1 / (_SOME * chances[rows])
-
-
-def pareto_shape(logs: np.ndarray) -> float:
-    """Shape k of a generalised Pareto distribution of the largest weights (Zhang & Stephens 2009; Vehtari et al. 2024).
-
-    Below .7, weighted means can be trusted; equal weights have −∞.
-    """
-    weights = np.exp(logs - logs.max())
-    count = int(min(len(weights) / 5, 3 * np.sqrt(len(weights))))
-    ordered = np.sort(weights)
-    excess = ordered[-count:] - ordered[-count - 1]
-    excess = excess[excess > 1e-12]
-    n = len(excess)
-    if n < 5:
-        return -np.inf
-    tried = 30 + int(np.sqrt(n))
-    quarter = excess[int(n / 4 + 0.5) - 1]
-    theta = 1 / excess[-1] + (1 - np.sqrt(tried / (np.arange(1, tried + 1) - 0.5))) / (3 * quarter)
-    shapes = np.log1p(-theta[:, None] * excess).mean(1)
-    profile = n * (np.log(-theta / shapes) - shapes - 1)
-    share = 1 / np.exp(profile - profile[:, None]).sum(1)
-    best = float((theta * share).sum() / share.sum())
-    shape = float(np.log1p(-best * excess).mean())
-    # Shrunk towards a half, as by ten more excesses.
-    return (n * shape + 5) / (n + 10)

@@ -1,10 +1,11 @@
 """Messages of a smooth factor to one Normal number, by nine nodes that say themselves whether they are enough."""
 
+import math
+
 import jax
 import jax.numpy as jnp
 import numpy as np
 from numpy.polynomial.hermite_e import hermegauss, hermevander
-from scipy.special import factorial
 
 from meanmap.core.types import Array
 from meanmap.ep.factor import Answer, FactorLike
@@ -27,7 +28,7 @@ class FewNodes(Oracle):
         del key
         (at,) = factor.inputs(incoming)
         nodes, weights = hermegauss(_NODES)
-        polynomials = hermevander(nodes, _NODES)[:, _DEGREES] / np.sqrt(factorial(_DEGREES))
+        polynomials = hermevander(nodes, _NODES)[:, _DEGREES] / np.sqrt([math.factorial(degree) for degree in _DEGREES])
         cavity = incoming[at]
         mean, sd = cavity.precision_mean / cavity.precision, 1 / jnp.sqrt(cavity.precision)
         log_factor, *_ = factor.weigh({at: mean + sd * nodes}, incoming, power, None)

@@ -1,10 +1,9 @@
 """When a monitor raises an alarm: the limit for a mean number of batches until a false one, and the wealth of a bet."""
 
-from typing import Any
-
 import numpy as np
 from scipy.special import ndtr, ndtri
 
+from meanmap.core.bisection import zero
 from meanmap.core.errors import ParameterError
 from meanmap.core.settings import is_number
 from meanmap.stats.settings import LEAST_PVALUE
@@ -40,10 +39,7 @@ def limit_for(run_length: float) -> float:
     """The limit of the evidence with this mean run length."""
     if run_length <= mean_run_length(0.0):
         return 0.0
-    from scipy.optimize import brentq
-
-    found: Any = brentq(lambda limit: np.log(mean_run_length(limit) / run_length), 0.0, 15.0, xtol=1e-10)
-    return float(found)
+    return float(zero(lambda limit: np.log(mean_run_length(limit) / run_length), 0.0, 15.0, 1e-10))
 
 
 def wealth(pvalues: np.ndarray) -> float:

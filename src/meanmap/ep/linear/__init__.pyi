@@ -1,0 +1,3 @@
+from .by_formula import fit
+
+__all__ = ["fit"]
