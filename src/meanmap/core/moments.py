@@ -16,6 +16,7 @@ __all__ = [
     "has_zone",
     "in_one_unit",
     "is_clock",
+    "is_column_of_times",
     "is_date",
     "is_time",
     "is_zoned",
@@ -190,6 +191,17 @@ def is_zoned(column: object, where: str = "the column", *, read_as_times: bool =
     if len(found) > 1:
         raise _mixed(where)
     return next(iter(found), None)
+
+
+def is_column_of_times(data: object) -> bool:
+    """Whether data are one column of times that says whether these have a zone, as a pandas Series or a list does.
+
+    Examples
+    --------
+    >>> is_column_of_times([datetime.datetime(2026, 1, 31)]), is_column_of_times(np.array(["2026-01-31"], "M8[D]"))
+    (True, False)
+    """
+    return getattr(data, "ndim", 1) == 1 and is_zoned(data) is not None
 
 
 def _is_time(value: object) -> bool:

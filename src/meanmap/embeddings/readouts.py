@@ -15,6 +15,7 @@ from meanmap.core.domains import Real, holds_labels
 from meanmap.core.door import Door, is_concrete
 from meanmap.core.errors import InputError, KindError, ShapeError
 from meanmap.core.intervals import Intervals
+from meanmap.core.moments import is_column_of_times
 from meanmap.core.points import any_sparse, count, library_of, rows, slices
 from meanmap.core.report import Report
 from meanmap.core.rng import Rng
@@ -209,7 +210,8 @@ class Readouts(Intervals, eqx.Module):
         """
         points = _matrix(self.points)
         with Door(self, grid, bandwidth) as door:
-            at = Real().read(later(self.schema, grid, "grid") if source_of(grid).named else grid, "grid", door)
+            known = source_of(grid).named or is_column_of_times(grid)
+            at = Real().read(later(self.schema, grid, "grid") if known else grid, "grid", door)
             if at.shape[1] != points.shape[1]:
                 raise ShapeError(f"grid has {at.shape[1]} columns; the points have {points.shape[1]}.")
             if bandwidth is None:

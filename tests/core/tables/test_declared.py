@@ -229,6 +229,47 @@ def test_later_times_have_a_zone_if_the_first_had_one():
         mm.two_sample_test(mixed, zoned, **FEW)
 
 
+ONE_COLUMN = {
+    "pandas": (pd.Series(BERLIN), pd.Series(DAYS)),
+    "an index": (BERLIN, DAYS),
+    "polars": (pl.Series(DAYS).dt.replace_time_zone("Europe/Berlin"), pl.Series(DAYS)),
+    "Python": (list(BERLIN.to_pydatetime()), list(DAYS.to_pydatetime())),
+}
+
+
+@pytest.mark.parametrize("name", ONE_COLUMN)
+def test_later_times_without_a_name_have_a_zone_if_the_first_had_one(name):
+    """Fitted objects remember whether a Series, or a list, had a zone: read in UTC they were off by it, silently."""
+    y = np.sin(np.arange(60.0))
+    for known, other in (ONE_COLUMN[name], ONE_COLUMN[name][::-1]):
+        asked = (
+            (mm.condition(known, y), "x"),
+            (mm.embed(known), "x"),
+            (mm.condition(y, known)(y[:3]).density, "grid"),
+            (mm.DriftMonitor.of(known, rng=0).step, "batch"),
+            (mm.Schema.of(known).read, "data"),
+        )
+        for ask, argument in asked:
+            with pytest.raises(KindError, match=r"holds times with a zone, and .* without one: they cannot be") as said:
+                ask(other[:20])
+            assert argument in str(said.value)
+            assert "the table before" in str(said.value)
+            ask(known[:20])
+        with pytest.raises(KindError, match=r"holds times with a zone, and the (first|second) element holds times"):
+            mm.embed(known) - mm.embed(other)
+    with pytest.raises(KindError, match=r"the table before holds times .* and x holds .* with x\.dt\.tz_localize"):
+        mm.condition(ONE_COLUMN[name][0], y)(ONE_COLUMN[name][1][:20])
+
+
+def test_times_without_a_name_that_lost_a_gap_remember_their_zone():
+    zoned, naive = (part.where(np.arange(60) != 7) for part in ONE_COLUMN["pandas"])
+    for known, other in ((zoned, naive), (naive, zoned)):
+        operator = mm.condition(known, np.arange(60.0), missing="drop")
+        operator(known[:5])
+        with pytest.raises(KindError, match="holds times with a zone, and"):
+            operator(other[:5])
+
+
 def test_kinds_may_be_those_of_other_columns_of_the_table():
     from meanmap.core.errors import ColumnError
 

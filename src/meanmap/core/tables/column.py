@@ -125,9 +125,7 @@ class Column:
             return values
         called = self.name if called is None else called
         where = f"{argument}[{called!r}]"
-        zoned = None if self.zoned is None else is_zoned(values, where, read_as_times=told in OF_TIMES)
-        if zoned is not None and zoned != self.zoned:
-            raise one_zone(*((where, "the table before") if zoned else ("the table before", where)))
+        self.check_zone(values, where, told)
         read = _read(called, values, argument)
         read = read if told is None else as_kind(read, told, where)
         if self.kind == "boolean" and family_of(read) == "number" and np.isin(read, (0, 1)).all():
@@ -147,6 +145,12 @@ class Column:
                 f"{convert.strip()}"
             )
         return read
+
+    def check_zone(self, values: Data, where: str, told: Kind | None = None) -> None:
+        """Refuse later times with a zone if those before had none, and the other way round."""
+        zoned = None if self.zoned is None else is_zoned(values, where, read_as_times=told in OF_TIMES)
+        if zoned is not None and zoned != self.zoned:
+            raise one_zone(*((where, "the table before") if zoned else ("the table before", where)))
 
     def _expected_times(self, values: np.ndarray) -> str:
         """What to type for values that are no times: the first of them as a time, if it reads as one."""

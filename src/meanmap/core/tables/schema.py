@@ -13,6 +13,7 @@ from meanmap.core.errors import ColumnError, ParameterError
 from meanmap.core.foreign import unmasked
 from meanmap.core.language import counted
 from meanmap.core.meant import names_none, no_column, respelled
+from meanmap.core.moments import is_column_of_times
 from meanmap.core.notes import warn_of
 from meanmap.core.pieces.sources import comes_in_pieces
 from meanmap.core.settings import by_name
@@ -26,7 +27,7 @@ from meanmap.core.tables.sample import seen
 from meanmap.core.tables.selection import notes_on_gaps
 from meanmap.core.tables.table import Table, named_columns, raw_columns
 from meanmap.core.tables.wild import wild_notes
-from meanmap.core.tables.zones import check_zones
+from meanmap.core.tables.zones import check_zones, one_zone
 from meanmap.core.types import Array, Data
 
 __all__ = [
@@ -40,6 +41,9 @@ __all__ = [
     "opened",
     "varying",
 ]
+
+# What errors call the tables of two elements that are combined.
+ELEMENTS = ("the first element", "the second element")
 
 
 @dataclass(frozen=True)
@@ -131,6 +135,8 @@ class Schema:
         if comes_in_pieces(data):
             return None
         data = unmasked(data)
+        if is_column_of_times(data):
+            return cls.of(data, names=(argument,))
         places = Places.of(data)
         if brief and places is not None:
             return cls((), length(data), False, places=places)
@@ -180,6 +186,8 @@ class Schema:
         >>> schema.read({"c": [0], "a": ["v"], "b": [5]})
         Table(1 rows: b, a [labels])
         """
+        if len(self.columns) == 1 and is_column_of_times(data):
+            self.columns[0].check_zone(data, argument)
         columns = raw_columns(data, argument)
         if Table.has_names(data) and not self.named:
             raise has_names(data, argument, len(self.names))
@@ -202,9 +210,8 @@ class Schema:
 
         Unusual values cause a warning, as there is no result to hold a note.
         """
-        if isinstance(data, jax.Array) or not (
-            Table.looks_like_one(data) or isinstance(data, list | tuple | np.ndarray)
-        ):
+        known = Table.looks_like_one(data) or isinstance(data, list | tuple | np.ndarray) or is_column_of_times(data)
+        if isinstance(data, jax.Array) or not known:
             return data
         if self.places is not None:
             self.places.check(data, argument)
@@ -325,8 +332,13 @@ def later(schema: "Schema | None", data: Data, argument: str) -> Any:
 
 
 def check_same_columns(first: "Schema | None", second: "Schema | None", what: str) -> None:
-    """Refuse to combine elements of tables whose columns differ by name or order."""
-    if first is None or second is None or first.names == second.names or not (first.named and second.named):
+    """Refuse to combine elements of tables whose columns differ by name or order, or of which one has a time zone."""
+    if first is None or second is None:
+        return
+    for one, other in zip(first.columns, second.columns, strict=False):
+        if {one.zoned, other.zoned} == {True, False}:
+            raise one_zone(*(ELEMENTS if one.zoned else ELEMENTS[::-1]))
+    if first.names == second.names or not (first.named and second.named):
         return
     names = (", ".join(map(repr, each.names)) for each in (first, second))
     raise ColumnError(

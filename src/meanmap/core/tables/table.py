@@ -35,7 +35,7 @@ from meanmap.core.foreign import count_missing, in_cells, readable
 from meanmap.core.held import holds_labels, holds_truth, holds_whole, is_plain
 from meanmap.core.language import a_type, counted, in_python
 from meanmap.core.meant import no_column, refuse_doubled, respelled
-from meanmap.core.moments import in_one_unit, seconds
+from meanmap.core.moments import in_one_unit, is_column_of_times, seconds
 from meanmap.core.objects import check_cells
 from meanmap.core.tables.indices import check_order
 from meanmap.core.tables.kinds import advice
@@ -290,12 +290,13 @@ def _split(data: Any, argument: str) -> tuple[list[str], list[Any]]:
         return _readable([str(name) for name in names_of_frame(data)], columns_of_frame(data), argument)
     if is_sparse(data):
         raise KindError(f"{argument} is a sparse matrix, which has no named columns: pass it to a kernel directly.")
+    if is_column_of_times(data):
+        return _readable(["x0"], [data], argument)
     array = data if isinstance(data, jax.Array) else _matrix(data, argument)
     array = array[:, None] if array.ndim == 1 else array
     if array.ndim != 2:
-        raise ShapeError(
-            f"{argument} has shape {array.shape}; expected a table: (n, d), a DataFrame or a dict of columns."
-        )
+        expected = "a table: (n, d), a DataFrame or a dict of columns"
+        raise ShapeError(f"{argument} has shape {array.shape}; expected {expected}.")
     return [f"x{i}" for i in range(array.shape[1])], [array[:, i] for i in range(array.shape[1])]
 
 
@@ -320,8 +321,8 @@ def _refuse_nested(columns: Mapping[Any, Any], argument: str) -> None:
 def _readable(names: Sequence[str], columns: Sequence[Any], argument: str) -> tuple[list[str], list[Any]]:
     for name, each in zip(names, columns, strict=True):
         refuse_unread(each, f"{argument}[{name!r}]")
-    listed = zip(names, columns, strict=True)
-    return list(names), [c if is_plain(c) else in_cells(readable(c, f"{argument}[{name!r}]")) for name, c in listed]
+    pairs = zip(names, columns, strict=True)
+    return list(names), [c if is_plain(c) else in_cells(readable(c, f"{argument}[{name!r}]")) for name, c in pairs]
 
 
 def _matrix(data: Data, argument: str) -> np.ndarray:

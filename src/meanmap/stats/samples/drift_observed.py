@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+from meanmap.core.arrays import plain
 from meanmap.core.tables.kinds import family_of
 from meanmap.core.tables.schema import Schema
 from meanmap.core.types import Data
@@ -17,7 +18,7 @@ __all__ = ["columns_of_rows", "observed"]
 def columns_of_rows(data: Any) -> dict[str, np.ndarray]:
     """The columns of rows as a monitor reads them, without columns of several numbers; empty without columns."""
     try:
-        columns = {name: np.asarray(column) for name, column in by_name(data, "batch").items()}
+        columns = {name: plain(column, "batch") for name, column in by_name(data, "batch").items()}
     except (TypeError, ValueError):
         return {}
     return {name: column for name, column in columns.items() if column.ndim == 1}

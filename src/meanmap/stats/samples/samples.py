@@ -11,6 +11,7 @@ from meanmap.core.arrays import check_rows, plain, refuse_name
 from meanmap.core.containers import is_sparse
 from meanmap.core.door import Door
 from meanmap.core.errors import InputError, KindError
+from meanmap.core.moments import is_column_of_times
 from meanmap.core.points import any_sparse, count, in_columns, joined, on_host, rows
 from meanmap.core.tables.assigned import clustered_or_left_out
 from meanmap.core.tables.chunks import source_of
@@ -328,4 +329,4 @@ def read_reference(reference: Data, kinds: Mapping[str, Any] | None, kernel: Ker
     values = values_of(reference, "reference")
     if values is None:
         return (reference if is_sparse(reference) else np.atleast_1d(plain(reference, "reference"))), None
-    return values, Schema.of(values, names=("reference",))
+    return values, Schema.of(reference if is_column_of_times(reference) else values, names=("reference",))
