@@ -290,6 +290,8 @@ def test_nines_beside_yes_and_no_are_codes():
         (0, 10, [77, 88]),
         (1, 4, [7]),
         (1, 4, [-1]),
+        (1, 5, [-2, -1]),
+        (1, 7, [-3, -2, -1]),
         (1, 7, [9]),
         (1, 6, [8, 9]),
         (0, 800, [999]),
@@ -316,6 +318,9 @@ def test_whole_numbers_apart_that_are_no_codes_are_let_be():
     assert Sentinels.of(np.r_[[1.0, 2.0, 3.0, 4.0] * 20, [7.0] * 30]) is None
     assert Sentinels.of(np.r_[[12.0, 14.0, 15.0, 16.0] * 20, [8.0] * 20]) is None
     assert Sentinels.of(np.r_[[1.0, 3.0, 6.0, 8.0] * 20, [9.0] * 20]) is None
+    assert Sentinels.of(np.r_[[-2.0, -1.0, 1.0, 2.0] * 20]) is None
+    assert Sentinels.of(np.r_[[0.0, 1.0, 2.0, 3.0, 4.0, 5.0] * 20, [-1.0, -2.0] * 10]) is None
+    assert Sentinels.of(np.r_[[1.0, 2.0, 3.0, 4.0, 5.0] * 20, [-2.0] * 20]) is None
 
 
 def test_counts_and_scores_have_no_codes():
@@ -359,3 +364,21 @@ def test_negative_codes_beside_long_tails_of_positive_numbers(code):
     with_zeros = Sentinels.of(np.r_[income, np.zeros(200), [code] * 40])
     assert (with_zeros is not None) == (code < -1)
     assert Sentinels.of(np.r_[income, -100.0, -40.0, [code] * 40]) is None
+
+
+def test_nines_among_other_values_that_many_rows_have_are_codes():
+    """Among incomes. Charm prices are shared by many rows, too, and the last value may be where incomes are capped."""
+    rng = np.random.default_rng(12)
+    incomes = rng.lognormal(11, 1, 600).round()
+    found = Sentinels.in_column(np.r_[incomes, [99_999.0] * 20])
+    assert found is not None
+    assert (found.values, found.counts) == ((99_999.0,), (20,))
+    assert "99999 in 20 of 620 rows (3.2 %), at least 5 times as often as any other value from" in found.note(
+        "'income'"
+    )
+    assert Sentinels.nines(np.r_[incomes, [99_999.0] * 9]) is None
+    assert Sentinels.nines(np.r_[incomes, [99_998.0] * 20]) is None
+    assert Sentinels.nines(np.r_[incomes.clip(max=99_999), [99_999.0] * 20]) is None
+    assert Sentinels.nines(rng.choice([499.0, 999.0, 4999.0, 9999.0, 12_999.0], 600)) is None
+    assert Sentinels.nines(np.r_[incomes, [9999.0] * 20, [7999.0] * 20, [12_999.0] * 20]) is None
+    assert Sentinels.nines(rng.integers(9990, 10_020, 6000).astype(float)) is None
