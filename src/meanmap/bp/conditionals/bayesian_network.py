@@ -234,7 +234,7 @@ class BayesianNetwork(Paged):
             The variable that is set.
         from_, to : values of it
             Labels with at least 20 rows, or numbers within the range of the rows, with at least 20 rows near each.
-            Along curves, small steps have intervals that are too narrow, and a note; very small ones are refused.
+            Along curves, intervals of small steps are wide, and very small steps are refused.
         missing : {"pairwise", "raise", "drop", "category"}, or list of codes
             As for `fit`: rows with missing values in these variables are dropped, or missing labels form a label of
             their own. Codes, such as [-999], stand for missing values.

@@ -67,6 +67,14 @@ class SmoothRegression:
         inverse[np.ix_(columns, columns)] = self.inverse
         return SmoothRegression(weights, inverse, variances, self.evidence)
 
+    def freed(self, gram: np.ndarray, columns: np.ndarray, times: float) -> np.ndarray:
+        """`inverse` if weights of some columns had prior variances that are so many times as large."""
+        found, has = np.zeros_like(self.inverse), np.flatnonzero(np.diag(self.inverse) > 0)
+        variances = np.where(columns, times, 1.0)[has] * self.variances[has]
+        penalty = np.divide(1.0, variances, out=np.zeros_like(variances), where=variances > 0)
+        found[np.ix_(has, has)] = np.linalg.inv(gram[np.ix_(has, has)] + np.diag(penalty))
+        return found
+
     def __call__(self, design: np.ndarray) -> np.ndarray:
         """Predictions at rows of a design, (m, k)."""
         return design @ self.weights

@@ -14,6 +14,8 @@ __all__ = ["SmoothParts"]
 
 # Parts are spanned by at most this many rows, in this many directions, the smallest at least this share of the largest.
 MOST_ROWS, MOST_DIRECTIONS, LEAST_DIRECTION = 300, 100, 1e-4
+# So many first directions of a part change slowly.
+SLOW = 8
 # Gentle curves are polynomials of ranks of this degree.
 GENTLE = 3
 # Linear directions smaller than this share of the columns are dropped; beside breaks, the second number applies.
@@ -134,6 +136,13 @@ class SmoothParts:
     def of_the_cause(self) -> np.ndarray:
         """Whether columns of a design make the effect of the cause nonlinear or varying, (p,)."""
         return np.repeat([False, *(kind.detail > 0 for kind in self.kinds)], self.sizes)
+
+    @property
+    def slow(self) -> np.ndarray:
+        """Whether columns of a design are curves of the cause that change slowly, (p,): the first ones of each part."""
+        first = np.concatenate([np.arange(size) < SLOW for size in self.sizes])
+        curves = [not kind.rough and kind.detail in (1, 2) for kind in self.kinds]
+        return first & np.repeat([False, *curves], self.sizes)
 
     @property
     def models(self) -> list[np.ndarray]:

@@ -18,6 +18,10 @@ all (Hoeting et al. 1999): where rows show no curve, allowing for one costs litt
 Where the outcome jumps or bends in a number, and where the cause does in what is adjusted for, the regression gets a
 column that does, too (`breaks`): no smooth function fits a step, and the bias would not shrink as fast as intervals.
 
+Between close values of a number, bias where its curve is steepest exceeds the part that intervals have for it, which is
+that of a usual function. There w is computed with a larger Λ⁻¹ of slow curves, and u = w + v − H w: what Λ shrinks of
+such curves is hardly left in residuals' averages, and intervals are wider by the noise of these.
+
 Intervals have three sources. Noise, and which z came: rows, or clusters, weighted anew by the Bayesian bootstrap (Rubin
 1981), with residuals over √(1 − leverage). Functions that the smooth parts do not fit: errors with the covariance
 bᵀΛ⁻¹b, b = φu − φ̄, as if the function were drawn from the prior that Λ stands for (Wahba 1983); so bias widens
@@ -37,12 +41,15 @@ from meanmap.bp.conditionals.smooth import SmoothRegression
 from meanmap.bp.conditionals.smooth_parts import SmoothParts
 from meanmap.core.points import slices, spread_rows
 
-__all__ = ["TwoArms", "compared"]
+__all__ = ["TwoArms", "compared", "quartiles_apart"]
 
 DRAWS = 1000
 ROWS_AT_ONCE = 2000
 # Residuals are divided by at least the root of LEAST_FREE; their sizes count as at least LEAST_SIZE of the mean one.
 LEAST_FREE, LEAST_SIZE = 0.05, 1e-3
+# If the two values are a share of an interquartile range apart, rows are weighted with prior variances of slow curves
+# that are 1 / share ** FREER times as large, but at most MOST_FREED times.
+FREER, MOST_FREED = 12, 1e4
 # The distribution and the covariance of residuals are computed from this many of them.
 RESIDUALS = 2000
 
@@ -96,12 +103,15 @@ def compared(
 
     pieces = list(slices(n, ROWS_AT_ONCE))
     means = np.stack([np.sum([set_to(k, rows).sum(axis=0) for rows in pieces], axis=0) / n for k in (0, 1)])
+    freer = _freer(t[:, 0], [arm[0, 0] for arm in arms]) if column.labels is None and hits is None else 1.0
+    gram = design.T @ design if freer > 1 else None
 
     def answer(law: _Law, draws: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Averages, (2, K), draws of them, and the weights of rows, (n, 2)."""
         inverse = law.regression.inverse
-        v = design @ (inverse @ means.T)
-        u = 2 * v - design @ (inverse @ (design.T @ v))
+        balanced = inverse if gram is None else law.regression.freed(gram, parts.slow, freer)
+        v = design @ (balanced @ means.T)
+        u = v + design @ (inverse @ (means.T - design.T @ v))
         plain, said, residuals = np.zeros((2, law.width)), [], []
         for rows in pieces:
             set_here = np.stack([law.expected(set_to(k, rows)) for k in (0, 1)])
@@ -195,6 +205,17 @@ class _Law:
             return means
         away = (self.at - means) / np.exp(self.sizes(design))
         return np.concatenate([means, np.interp(away, self.residuals, np.linspace(0, 1, len(self.residuals)))], axis=1)
+
+
+def quartiles_apart(t: np.ndarray) -> float:
+    """The interquartile range of a number."""
+    return float(np.diff(np.quantile(t, [0.25, 0.75]))[0])
+
+
+def _freer(t: np.ndarray, arms: Sequence[float]) -> float:
+    """By which factor prior variances of slow curves are larger where rows are weighted."""
+    share = abs(arms[1] - arms[0]) / max(quartiles_apart(t), np.finfo(float).tiny)
+    return min(max(1.0, share**-FREER), MOST_FREED)
 
 
 def _breaks(y: np.ndarray, rows: np.ndarray, of_cause: tuple[int, ...], widths: tuple[int, ...]) -> tuple[Break, ...]:
