@@ -13,7 +13,7 @@ from meanmap.bp.conditionals.few_behind import mean_of_few
 from meanmap.bp.conditionals.given_parents import joined
 from meanmap.bp.conditionals.labels_given_parents import LabelsGivenParents
 from meanmap.bp.conditionals.laws import pooled_note
-from meanmap.bp.conditionals.two_arms import TwoArms, compared, functions, quartiles_apart
+from meanmap.bp.conditionals.two_arms import SMALL_STEP, TwoArms, compared, functions, quartiles_apart
 from meanmap.core.errors import EmptyError, InputError
 from meanmap.core.language import in_percent, with_and
 from meanmap.core.tables.doubts import for_clusters
@@ -47,10 +47,10 @@ LACKING, MOST_LACKING = 0.02, 3
 FEW_HITS, RARE = 20, 0.15
 # The consequence of serially dependent rows.
 HARM = "intervals are too narrow. Use the residuals of structure.prewhiten, or rows that lie far enough apart"
-# A note on small steps along curves is given below this share of the interquartile range. What was measured at steps of
-# .05 to .4 of it, along 11 curves (sine, logarithm, root, exponential, tangents, logistic, saturation, spline, bump,
-# square), most with confounders: 20 tables of 500 rows for each, at two places. With weights of wide steps .57 to .98.
-SMALL, OF_STEPS = 0.5, "In simulations with 500 rows 90 % intervals of such steps covered .82 to .98"
+# What was measured at steps of .05 to .4 interquartile ranges along 11 curves (sine, logarithm, root, exponential,
+# tangents, logistic, saturation, spline, bump, square), most with confounders: 20 tables of 500 rows for each, at two
+# places. With weights as for wide steps it was .57 to .98.
+OF_STEPS = "In simulations with 500 rows 90 % intervals of such steps covered .82 to .98"
 # What was measured where the mean of costs rests on few rows.
 OF_COSTS = (
     "In simulations 90 % intervals of differences of such means covered .85 (51 of 60 tables of 2000 rows, most of "
@@ -283,7 +283,7 @@ def _of_few_rows(
 def _of_small_step(t: np.ndarray, arms: Sequence[float], on: Hashable, of: Hashable) -> tuple[str, ...]:
     """A note that the smooth curve of an outcome may be less certain between close values than its intervals say."""
     share = abs(arms[1] - arms[0]) / max(quartiles_apart(t), np.finfo(float).tiny)
-    if share >= SMALL:
+    if share >= SMALL_STEP:
         return ()
     apart = f"{on!r} bends along {of!r}, and the two values are {share:.2g} interquartile ranges apart"
     return (f"{apart}: intervals of such small steps may be too narrow where the curve is steepest. {OF_STEPS}.",)

@@ -41,15 +41,15 @@ from meanmap.bp.conditionals.smooth import SmoothRegression
 from meanmap.bp.conditionals.smooth_parts import SmoothParts
 from meanmap.core.points import slices, spread_rows
 
-__all__ = ["TwoArms", "compared", "quartiles_apart"]
+__all__ = ["SMALL_STEP", "TwoArms", "compared", "quartiles_apart"]
 
 DRAWS = 1000
 ROWS_AT_ONCE = 2000
 # Residuals are divided by at least the root of LEAST_FREE; their sizes count as at least LEAST_SIZE of the mean one.
 LEAST_FREE, LEAST_SIZE = 0.05, 1e-3
-# If the two values are a share of an interquartile range apart, rows are weighted with prior variances of slow curves
-# that are 1 / share ** FREER times as large, but at most MOST_FREED times.
-FREER, MOST_FREED = 12, 1e4
+# If the two values are less than SMALL_STEP interquartile ranges apart, rows are weighted with prior variances of slow
+# curves that are (SMALL_STEP / share) ** FREER times as large, ten thousand times from SMALLEST_STEP down.
+SMALL_STEP, SMALLEST_STEP, FREER = 0.5, 0.28, 16
 # The distribution and the covariance of residuals are computed from this many of them.
 RESIDUALS = 2000
 
@@ -215,7 +215,7 @@ def quartiles_apart(t: np.ndarray) -> float:
 def _freer(t: np.ndarray, arms: Sequence[float]) -> float:
     """By which factor prior variances of slow curves are larger where rows are weighted."""
     share = abs(arms[1] - arms[0]) / max(quartiles_apart(t), np.finfo(float).tiny)
-    return min(max(1.0, share**-FREER), MOST_FREED)
+    return float(SMALL_STEP / np.clip(share, SMALLEST_STEP, SMALL_STEP)) ** FREER
 
 
 def _breaks(y: np.ndarray, rows: np.ndarray, of_cause: tuple[int, ...], widths: tuple[int, ...]) -> tuple[Break, ...]:
