@@ -91,12 +91,12 @@ print([name for name in ("scipy.linalg", "scipy.optimize", "scipy.spatial", "sci
 
 # Of a whole process with one first call; half of the time of the shorter ones goes into modules.
 FIRST = {
-    "two_sample_test": (170, "scipy.linalg scipy.optimize scipy.spatial scipy.stats meanmap.bp meanmap.ep"),
+    "two_sample_test": (157, "scipy.linalg scipy.optimize scipy.spatial scipy.stats meanmap.bp meanmap.ep"),
     "KernelGraph.query": (167, "scipy.special scipy.optimize scipy.fft scipy.stats meanmap.bp.conditionals meanmap.ep"),
     "ep.Density": (180, "scipy.special scipy.linalg scipy.sparse.csgraph meanmap.ep.linear meanmap.ep.learned"),
     "ep.infer": (180, "scipy.special scipy.sparse.csgraph meanmap.ep.linear meanmap.ep.learned meanmap.stats"),
     "learn_kernel": (92, "scipy.special scipy.sparse meanmap.embeddings meanmap.features meanmap.stats"),
-    "pc": (186, "meanmap.bp meanmap.ep"),
+    "pc": (173, "meanmap.bp meanmap.ep"),
 }
 
 

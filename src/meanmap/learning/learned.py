@@ -1,7 +1,10 @@
 """The learned kernel for data of any kind: the meaning of `kernel="learned"`, invariant to the units of columns."""
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 
+from meanmap import learning  # whose names load when they are used
 from meanmap.core.door import Door
 from meanmap.core.points import in_columns, on_host
 from meanmap.core.tables.table import table_in
@@ -12,7 +15,9 @@ from meanmap.kernels.discrete import Hamming
 from meanmap.kernels.reading import read_points
 from meanmap.kernels.stationary import RBF
 from meanmap.learning.default import column_lengthscales, kernel_for, reads_numbers
-from meanmap.learning.learn import LearnedKernel, learn_kernel
+
+if TYPE_CHECKING:
+    from meanmap.learning import LearnedKernel
 
 __all__ = ["learned_for", "learned_in_units", "learned_multiple"]
 
@@ -40,17 +45,17 @@ def learned_for(data: Data, rng: Seed = None) -> tuple[Kernel, tuple[str, ...]]:
     if in_columns(matrix) and matrix.shape[1] > 1 and np.ptp(matrix, axis=0).any():
         kernel, fit = learned_in_units(matrix, rng)
         return kernel, fit.report.notes
-    fit = learn_kernel(data, rng=rng)
+    fit = learning.learn_kernel(data, rng=rng)
     return fit.kernel, fit.report.notes
 
 
-def learned_in_units(matrix: np.ndarray, rng: Seed) -> tuple[RBF, LearnedKernel]:
+def learned_in_units(matrix: np.ndarray, rng: Seed) -> tuple[RBF, "LearnedKernel"]:
     """An RBF kernel of several columns, one lengthscale learned in their own units; and the fit."""
     scales = column_lengthscales(matrix)
     fit = learned_multiple(matrix / scales, rng)
     return RBF(np.asarray(fit.kernel.lengthscale) * scales), fit  # pyright: ignore[reportAttributeAccessIssue]
 
 
-def learned_multiple(columns: np.ndarray, rng: Seed) -> LearnedKernel:
+def learned_multiple(columns: np.ndarray, rng: Seed) -> "LearnedKernel":
     """One lengthscale for columns already in units of their own; those that do not vary are left out."""
-    return learn_kernel(columns[:, np.ptp(columns, axis=0) > 0], rng=rng)
+    return learning.learn_kernel(columns[:, np.ptp(columns, axis=0) > 0], rng=rng)
