@@ -46,7 +46,8 @@ class Grid(Value):
         own unit.
         """
         centre = np.asarray(sample, float).mean(axis=0)
-        distances, unit, start = np.abs(sample - centre).max(axis=0, initial=0.0), np.empty(len(centre)), 0
+        low, high = sample.min(axis=0, initial=np.inf), sample.max(axis=0, initial=-np.inf)
+        distances, unit, start = np.maximum(np.maximum(high - centre, centre - low), 0.0), np.empty(len(centre)), 0
         for size in groups or (len(centre),):
             part = slice(start, start + size)
             start += size
@@ -63,11 +64,16 @@ class Grid(Value):
 
     def units(self, rows: np.ndarray) -> np.ndarray:
         """Each row minus the origin in whole units, (n, r)."""
-        return np.rint((rows - self.origin) / self.unit)
+        found = rows - self.origin
+        found /= self.unit
+        return np.rint(found, out=found)
 
     def rounded(self, rows: np.ndarray) -> np.ndarray:
         """Each row rounded to the grid, (n, r)."""
-        return self.origin + self.unit * self.units(rows)
+        found = self.units(rows)
+        found *= self.unit
+        found += self.origin
+        return found
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -178,7 +184,7 @@ class ExactSums(Value):
 
     def _of(self, units: np.ndarray) -> "ExactSums":
         if max(units.max(initial=0.0), -units.min(initial=0.0)) <= MOST:  # False if a number is missing
-            found = {0: units.astype(np.float64)}
+            found = {0: np.asarray(units, np.float64)}
         else:
             units = units.astype(np.float64)
             peaks = np.abs(units).max(axis=1)

@@ -120,7 +120,7 @@ def test_given_labels_residuals_are_those_of_group_means():
     assert all(len(basis.values) == 0 for basis in bases)
     np.testing.assert_allclose(best_fit(linear, bases, targets).in_sample(targets), targets - means, atol=1e-12)
     streamed = by_sums(bases[0], z, targets)
-    np.testing.assert_allclose(streamed.basis(z) @ streamed.weights, means, atol=1e-7)
+    np.testing.assert_allclose(streamed.basis(streamed.functions(z)) @ streamed.weights, means, atol=1e-7)
 
 
 def test_gradients_are_those_of_finite_differences():
@@ -149,7 +149,8 @@ def test_the_learned_metric_finds_the_direction_that_matters():
     direction = np.array([1, 1, 0, 0, 1]) / np.sqrt(3)
     targets = (np.sin(2 * z @ direction) + 0.3 * rng.normal(size=300))[:, None]
     linear = Linear.of(z)
-    (landmarks,) = learned_metric(z, targets, linear, along_metric(z, np.eye(z.shape[1]), linear))
+    found = learned_metric(z, targets, linear, along_metric(z, np.eye(z.shape[1]), linear))
+    (landmarks,) = found.landmarks
     values, vectors = np.linalg.eigh(landmarks.metric @ landmarks.metric.T)
     assert abs(vectors[:, -1] @ direction) > 0.98
     assert values[-1] > 10 * values[-2]
@@ -169,7 +170,7 @@ def test_the_forms_are_the_definition(rows, monkeypatch):
     signs = np.sign(rng.normal(size=(30, 6))).astype(np.float32)
     expected = [s @ whole @ s / 30 for s in signs.astype(float).T]
     products = Products([(left, right)], [1.0], Local(z))
-    np.testing.assert_allclose(products.forms(signs), expected, rtol=1e-5)
+    np.testing.assert_allclose(products.forms(signs), [expected], rtol=1e-5)
     ratios = rng.uniform(0.5, 2.5, size=30)
     scaled = np.sqrt(ratios[:, None] * ratios) * whole
     value, null = products.bootstrap(ratios, 4000, np.random.default_rng(0))
@@ -208,7 +209,7 @@ def test_what_is_linear_is_judged_beside_the_kernels():
     whole = (left @ left.T) * (right @ right.T)
     scaled = np.c_[np.ones(40), np.sqrt(ratios)[:, None] * signs[:, 1:]]
     expected = [s @ whole @ s / 40 for s in scaled.T]
-    np.testing.assert_allclose(straight.forms(np.c_[np.ones(40), signs[:, 1:]]), expected)
+    np.testing.assert_allclose(straight.forms(np.c_[np.ones(40), signs[:, 1:]]), [expected])
     limit = straight.limit(20_000, np.random.default_rng(0))
     assert limit[0] == pytest.approx(expected[0])
     assert limit[1:].mean() == pytest.approx(ratios @ np.diag(whole) / 40, rel=0.05)
@@ -359,7 +360,7 @@ def test_a_streamed_fit_is_the_fit():
     z, linear, basis, targets, _ = made(n=90)
     fit = best_fit(linear, [basis], targets, 0.5)
     streamed = by_sums(basis, z, targets, 0.5)
-    functions = streamed.basis(z)
+    functions = streamed.basis(streamed.functions(z))
     np.testing.assert_allclose(functions.T @ functions, np.eye(functions.shape[1]), atol=1e-6)
     # Functions of z are rounded to 2⁻¹⁶ of their reach.
     np.testing.assert_allclose(streamed.in_sample(functions, targets), fit.in_sample(targets), atol=1e-3)
@@ -375,8 +376,8 @@ def test_both_sides_are_regressed_from_one_sum():
     z, linear, basis, targets, _ = made(n=90)
     other = Basis.of(joint_landmarks(z, 0.5), z, linear)
     for bases in ((basis, other), (basis, basis), (None, basis)):
-        both = Regressions.of(bases, z)
-        beside = np.concatenate([*both.columns(z), targets], axis=1)
+        both = Regressions.of(bases, z, {})
+        beside = np.concatenate([*(each(z) for each in both.functions), targets], axis=1)
         fits, overlap = both.fits(beside.T @ beside, (1, targets.shape[1] - 1), 90, 0.5)
         parts = targets[:, :1], targets[:, 1:]
         for fit, own, part in zip(fits, bases, parts, strict=True):
@@ -385,7 +386,9 @@ def test_both_sides_are_regressed_from_one_sum():
                 np.testing.assert_allclose(fit.weights, by_sums(own, z, part, 0.5).weights, atol=1e-6)
         assert (overlap is None) == (None in bases)
         if overlap is not None:
-            np.testing.assert_allclose(overlap.shared, fits[0].basis(z).T @ fits[1].basis(z), atol=1e-8)
+            np.testing.assert_allclose(
+                overlap.shared, fits[0].basis(fits[0].functions(z)).T @ fits[1].basis(fits[1].functions(z)), atol=1e-8
+            )
 
 
 def test_squares_of_large_products_do_not_overflow():

@@ -7,7 +7,14 @@ import meanmap as mm
 from meanmap.core.door import Door
 from meanmap.stats.conditional.conditional import read_triples
 from meanmap.stats.conditional.landmarks import median_distance, rbf
-from meanmap.stats.conditional.nearby import DOUBT, TOGETHER, exchanged_nearby, order_in_doubt, told_nearby
+from meanmap.stats.conditional.nearby import (
+    DOUBT,
+    TOGETHER,
+    _orders,
+    exchanged_nearby,
+    order_in_doubt,
+    told_nearby,
+)
 from meanmap.stats.conditional.residuals import Given, residuals
 from meanmap.stats.conditional.statistics import LOCAL
 
@@ -66,6 +73,19 @@ def test_noise_is_doubted_as_often_as_is_said():
         x, y = rng.normal(size=(2, 60))
         doubted += order_in_doubt(*sides(x, y + 0.5 * x, rng.normal(size=(60, columns)), "median")) is not None
     assert doubted <= 2 * repeats * DOUBT  # columns and reaches share it, and dependence does not count
+
+
+@pytest.mark.parametrize("n", [9, 10, 11])
+def test_rows_change_places_within_threes_in_all_orders_alike(n):
+    found = _orders(n, 6000, np.random.default_rng(0))
+    np.testing.assert_array_equal(found[0], np.arange(n))
+    np.testing.assert_array_equal(np.sort(found, axis=1), np.tile(np.arange(n), (6001, 1)))
+    np.testing.assert_array_equal(found // TOGETHER, np.tile(np.arange(n) // TOGETHER, (6001, 1)))
+    for start in range(0, n, TOGETHER):
+        ways, counts = np.unique(found[1:, start : start + TOGETHER], axis=0, return_counts=True)
+        size = min(TOGETHER, n - start)
+        assert len(ways) == [1, 2, 6][size - 1]
+        assert np.abs(counts - 6000 / len(ways)).max() < 5 * np.sqrt(6000 / len(ways))
 
 
 def test_the_sum_over_neighbours_by_hand():

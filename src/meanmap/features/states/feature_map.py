@@ -18,7 +18,7 @@ from meanmap.linalg import exact
 from meanmap.linalg.exact import ExactSums, Grid
 from meanmap.linalg.moments import Moments
 
-__all__ = ["BLOCK", "FeatureMap", "blocks", "working_precision"]
+__all__ = ["BLOCK", "TILE", "FeatureMap", "blocks", "working_precision"]
 
 # Rows that are mapped in one compiled call, always this many, so that a row's features never depend on its neighbours.
 BLOCK = 4096
@@ -111,23 +111,23 @@ def working_precision(points: Points) -> Any:
     return np.float32
 
 
-def blocks(parts: Iterable[Points], dtype: DType) -> Iterator[tuple[Any, int]]:
-    """Parts of any length as blocks of equal length, and the number of their rows that are not padding."""
+def blocks(parts: Iterable[Points], dtype: DType, size: int = BLOCK) -> Iterator[tuple[Any, int]]:
+    """Parts of any length as blocks of equal size, and the number of their rows that are not padding."""
     waiting: list[Any] = []
     held = 0
     for part in parts:
         start = 0
-        while held + count(part) - start >= BLOCK:
-            stop = start + BLOCK - held
+        while held + count(part) - start >= size:
+            stop = start + size - held
             waiting.append(rows(part, slice(start, stop)))
-            yield _cast(_together(waiting), dtype), BLOCK
+            yield _cast(_together(waiting), dtype), size
             waiting, held, start = [], 0, stop
         if start < count(part):
             waiting.append(rows(part, slice(start, None)))
             held += count(part) - start
     if held:
         block = _together(waiting)
-        yield _cast(block if any_sparse(block) else pad(block, BLOCK), dtype), held
+        yield _cast(block if any_sparse(block) else pad(block, size), dtype), held
 
 
 def _together(parts: list[Any]) -> Any:

@@ -3,6 +3,7 @@
 from dataclasses import dataclass, replace
 
 import numpy as np
+from scipy.linalg import solve_triangular
 
 from meanmap.kernels.geometry import pair_distances
 from meanmap.kernels.medians import median
@@ -60,11 +61,18 @@ class Landmarks:
         """The features of z, (n, r)."""
         return self.weight * pivoted_coordinates(self.triangle, self.gram(z).T)
 
+    def of_kernel(self, turn: np.ndarray) -> np.ndarray:
+        """Combinations of the features (r, s) as combinations of k(z, landmarks), which saves solving for each row."""
+        return self.weight * solve_triangular(self.triangle, turn, lower=True, trans=1, check_finite=False)
+
 
 def rbf(a: np.ndarray, b: np.ndarray) -> np.ndarray:
     """exp(−|aᵢ − bⱼ|²/2)."""
-    squares = np.sum(a**2, axis=1)[:, None] + np.sum(b**2, axis=1) - 2 * a @ b.T
-    return np.exp(-0.5 * np.maximum(squares, 0))
+    found = np.sum(a**2, axis=1)[:, None] + np.sum(b**2, axis=1)
+    found -= 2 * a @ b.T
+    np.maximum(found, 0, out=found)
+    found *= -0.5
+    return np.exp(found, out=found)
 
 
 def rbf_landmarks(

@@ -1,5 +1,7 @@
 """Permutations among rows that are neighbours in z, for residuals that may still contain functions of z."""
 
+from itertools import permutations
+
 import numpy as np
 from scipy.special import ndtri
 
@@ -11,7 +13,6 @@ from meanmap.stats.conditional.regression import Fit
 from meanmap.stats.conditional.residuals import Residuals
 from meanmap.stats.conditional.statistics import LOCAL, Products
 from meanmap.stats.conditional.straight import MOST_PRODUCTS, together
-from meanmap.stats.designs.exchanges import Exchange
 from meanmap.stats.result import Null
 
 __all__ = ["exchanged_nearby", "order_in_doubt", "told_nearby"]
@@ -38,25 +39,22 @@ def exchanged_nearby(
     order = order_in_doubt(left, right)
     if order is None:
         return None
-    n = len(order)
-    strata = np.empty(n, int)
-    strata[order] = np.arange(n) // TOGETHER
-    orders = Exchange(strata, np.arange(n), np.ones(n)).orders(n_draws, generator)
-    given = left.given
+    n, given = len(order), left.given
+    orders = _orders(n, n_draws, generator)
     pairs, shares = pairs_of(left, right, method)
     weights = Products(pairs, shares, given.local).weights
     where = given.local.z
     along = rbf_landmarks(where, np.eye(where.shape[1]), TOLERANCE, MOST_LOCAL)(where)
     functions = np.column_stack([np.full(n, np.sqrt(1 - LOCAL)), np.sqrt(LOCAL) * along])
     kernels = sum(
-        weight * _sizes(_turned(_principal(u), functions), _principal(v), orders)
+        weight * _sizes(_turned(_principal(u), functions)[order], _principal(v)[order], orders)
         for weight, (u, v) in zip(weights, pairs, strict=True)
     )
     values = np.asarray(kernels)
     if left.line is not None and right.line is not None:
         u, v = left.line.columns, right.line.columns
         if u.shape[1] * v.shape[1] <= MOST_PRODUCTS:
-            values = together(values, _sizes(u, v, orders))
+            values = together(values, _sizes(u[order], v[order], orders))
     return float(values[0]), Null("permutation among neighbours in z", values[1:], exact=False)
 
 
@@ -124,6 +122,17 @@ def _principal(features: np.ndarray) -> np.ndarray:
 def _turned(features: np.ndarray, functions: np.ndarray) -> np.ndarray:
     """All products of features and functions of z."""
     return (features[:, :, None] * functions[:, None, :].astype(np.float32)).reshape(len(features), -1)
+
+
+def _orders(n: int, n_draws: int, generator: np.random.Generator) -> np.ndarray:
+    """Random orders of n rows within groups of consecutive ones, (1 + B, n); the first is as they are."""
+    found = np.tile(np.arange(n, dtype=np.int32), (n_draws + 1, 1))
+    whole = n // TOGETHER * TOGETHER
+    for size, start, stop in ((TOGETHER, 0, whole), (n - whole, whole, n)):
+        ways = np.array([*permutations(range(size))], np.int32) - np.arange(size, dtype=np.int32)
+        groups = (stop - start) // max(size, 1)
+        found[1:, start:stop] += ways[generator.integers(0, len(ways), (n_draws, groups))].reshape(n_draws, -1)
+    return found
 
 
 def _sizes(u: np.ndarray, v: np.ndarray, orders: np.ndarray) -> np.ndarray:

@@ -1,7 +1,8 @@
 """The conditional test on streamed rows: three passes over any number of rows, each an exact sum of integers."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -9,12 +10,12 @@ import numpy as np
 from meanmap.core.errors import ParameterError
 from meanmap.core.points import count
 from meanmap.core.values import Value
-from meanmap.features.states.feature_map import blocks
+from meanmap.features.states.feature_map import TILE, blocks
 from meanmap.linalg.exact import ExactSums, Grid, correlations
 from meanmap.stats.conditional.landmarks import Landmarks, median_distance, rbf_landmarks, spread
 from meanmap.stats.conditional.residuals import UNDERSMOOTH, Residuals
 from meanmap.stats.conditional.statistics import LOCAL
-from meanmap.stats.conditional.streams import Overlap, Regressions, StreamedFit
+from meanmap.stats.conditional.streams import Functions, Overlap, Regressions, StreamedFit
 
 __all__ = ["PASSES", "Passes", "Streamed"]
 
@@ -45,7 +46,14 @@ class Side(Value):
 
     def __call__(self, residuals: np.ndarray, indicators: np.ndarray) -> np.ndarray:
         """Features of rows from residuals of their numbers, (n, r)."""
-        return (self.landmarks(np.concatenate([residuals / self.scales, indicators], axis=1)) - self.centre) @ self.turn
+        columns = np.concatenate([residuals / self.scales, indicators], axis=1)
+        weights, middle = self._steps
+        return self.landmarks.gram(columns) @ weights - middle
+
+    @cached_property
+    def _steps(self) -> tuple[np.ndarray, np.ndarray]:
+        """The map from kernel values to features, and what these are centred by."""
+        return self.landmarks.of_kernel(self.turn), self.centre @ self.turn
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -68,8 +76,13 @@ class Local(Value):
 
     def __call__(self, z: np.ndarray) -> np.ndarray:
         """Values at rows of z, (n, 1 + functions)."""
-        values = np.sqrt(LOCAL) * self.landmarks(z) @ self.turn
+        values = self.landmarks.gram(z) @ self._step
         return np.column_stack([np.full(len(values), np.sqrt(1 - LOCAL)), values])
+
+    @cached_property
+    def _step(self) -> np.ndarray:
+        """The map from kernel values to the functions."""
+        return np.sqrt(LOCAL) * self.landmarks.of_kernel(self.turn)
 
 
 @dataclass(frozen=True)
@@ -128,9 +141,9 @@ class Passes(Value):
     @classmethod
     def of(cls, left: Residuals, right: Residuals, given: Any, sample: Any) -> "Passes":
         """The passes chosen from the residuals and z of a few rows, with grids from the points of more rows."""
-        z = given.columns
+        z, known = given.columns, {}
         first, second = (
-            Regressions.of(bases, z)
+            Regressions.of(bases, z, known)
             for bases in (
                 [None if side.first is None else side.first.basis for side in (left, right)],
                 [side.second.basis for side in (left, right)],
@@ -155,7 +168,7 @@ class Passes(Value):
     def sums(self, parts: Iterable[Any]) -> ExactSums:
         """The contribution of some rows to this pass."""
         total = ExactSums.none(self.grid, self.left > 1)
-        for block, n in blocks(parts, np.dtype(np.float64)):
+        for block, n in _blocks(parts):
             total = total.add(self._rows(block)[:n])
         return total
 
@@ -173,7 +186,7 @@ class Passes(Value):
         if self.left == 2 and self.overlaps[0] is not None:
             twice = self.overlaps[0].ratio(moments.n * float(moments.mean[-1]), moments.n)
         found = replace(self, fits=(*self.fits, (fits[0], fits[1])), overlaps=(*self.overlaps, overlap), twice=twice)
-        rows = found._raw(self.sample)
+        rows = np.concatenate([found._raw(block)[:n] for block, n in _blocks([self.sample])])
         if found.left == 2:
             # The functions of z keep their grids.
             size = sum(each.size for each in self.second.grids)
@@ -220,10 +233,17 @@ class Passes(Value):
 
     def _raw(self, points: Any) -> np.ndarray:
         z = np.concatenate(points[2], axis=1)
-        numbers = self._numbers(points)
+        numbers, known = self._numbers(points), {}
+
+        def at_rows(functions: Functions) -> np.ndarray:
+            """Functions of z, once for all regressions."""
+            if id(functions) not in known:
+                known[id(functions)] = functions(z)
+            return known[id(functions)]
+
         if not self.fits:
-            return np.concatenate([*self.first.columns(z), *numbers], axis=1)
-        bases = [None if fit is None else fit.basis(z) for fit in self.fits[0]]
+            return np.concatenate([*map(at_rows, self.first.functions), *numbers], axis=1)
+        bases = [None if fit is None else fit.basis(at_rows(fit.functions)) for fit in self.fits[0]]
         residuals = [
             own if fit is None or basis is None else fit.standardised(basis, own)
             for own, fit, basis in zip(numbers, self.fits[0], bases, strict=True)
@@ -231,9 +251,9 @@ class Passes(Value):
         features = [side(each, part[1]) for side, each, part in zip(self.sides, residuals, points[:2], strict=True)]
         if self.left == 2:
             twice = np.ones(count(z)) if self.overlaps[0] is None else self.overlaps[0].kept(bases[0], bases[1])  # pyright: ignore[reportArgumentType]
-            return np.concatenate([*self.second.columns(z), *features, twice[:, None]], axis=1)
+            return np.concatenate([*map(at_rows, self.second.functions), *features, twice[:, None]], axis=1)
         features = self._rounded_features(features)
-        bases = [fit.basis(z) for fit in self.fits[1] if fit is not None]
+        bases = [fit.basis(at_rows(fit.functions)) for fit in self.fits[1] if fit is not None]
         u, v = (
             fit.in_sample(basis, own)
             for fit, basis, own in zip(self.fits[1], bases, features, strict=True)
@@ -241,7 +261,8 @@ class Passes(Value):
         )
         overlap = self.overlaps[1]
         assert overlap is not None
-        products = np.einsum("na,nb,nc->nabc", u, v, self.local(z)).reshape(len(u), -1)
+        pairs = (u[:, :, None] * v[:, None, :]).reshape(len(u), -1)
+        products = (pairs[:, :, None] * self.local(z)[:, None, :]).reshape(len(u), -1)
         return np.concatenate([products, overlap.kept(*bases)[:, None]], axis=1)
 
     def _numbers(self, points: Any) -> list[np.ndarray]:
@@ -253,6 +274,11 @@ class Passes(Value):
     def _rounded_features(self, features: list[np.ndarray]) -> list[np.ndarray]:
         """Features of both sides, rounded as in the second pass."""
         return _apart(self.grids[1], features, 1)
+
+
+def _blocks(parts: Iterable[Any]) -> Iterator[tuple[Any, int]]:
+    """Blocks of so few rows that their functions of z fit into a core's cache."""
+    return blocks(parts, np.dtype(np.float64), TILE)
 
 
 def _apart(grid: Grid, parts: list[np.ndarray], behind: int) -> list[np.ndarray]:

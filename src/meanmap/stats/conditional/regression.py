@@ -17,6 +17,7 @@ from meanmap.stats.conditional.landmarks import (
 )
 
 __all__ = [
+    "METRIC_LANDMARKS",
     "ROUNDING",
     "Basis",
     "Fit",
@@ -172,6 +173,7 @@ def variance_ratios(first: Fit, left: np.ndarray, second: Fit, right: np.ndarray
 def candidates(z: np.ndarray, sample: np.ndarray, linear: Linear, single: int | None = None) -> list[Basis]:
     """Smooth functions of z that do not depend on the targets; landmarks are chosen from the rows `sample`.
 
+    The first are those of all columns together, in median distances, if there are several columns.
     They are functions of the first `single` columns, by default of all. The other columns are indicators of values of
     these. If there are several first columns, one more candidate uses the indicators too, for functions that are smooth
     in one column and differ for each value of another.
@@ -182,7 +184,7 @@ def candidates(z: np.ndarray, sample: np.ndarray, linear: Linear, single: int | 
         kinds = [additive_landmarks(sample), joint_landmarks(sample, 0.4)]
     else:
         along, across = additive_landmarks(sample), joint_landmarks(sample, 1.0)
-        kinds = [along, across, along + lighter(across, 0.7), joint_landmarks(sample, 0.6)]
+        kinds = [across, along, along + lighter(across, 0.7), joint_landmarks(sample, 0.6)]
     if 1 < first < z.shape[1]:
         kinds.append(additive_landmarks(sample) + joint_landmarks(whole, 1.0, 0.7))
     wider = (tuple(part.wider(z.shape[1]) for part in kind) for kind in kinds if kind)
@@ -198,8 +200,8 @@ def candidates(z: np.ndarray, sample: np.ndarray, linear: Linear, single: int | 
     return [Basis.of_features(kind, [values(part) for part in kind], linear) for kind in wider]
 
 
-def learned_metric(z: np.ndarray, targets: np.ndarray, linear: Linear, start: Basis) -> tuple[Landmarks, ...]:
-    """Landmarks in the metric in which the targets vary: M Mᵀ is the mean of ∇f ∇fᵀ over points for the fit f before.
+def learned_metric(z: np.ndarray, targets: np.ndarray, linear: Linear, start: Basis) -> Basis:
+    """Functions in the metric in which the targets vary: M Mᵀ is the mean of ∇f ∇fᵀ over points for the fit f before.
 
     `start` are functions in the metric of z itself. Each round takes the mean outer product of the gradients as the new
     metric and fits again (Radhakrishnan et al. 2024); the round with the lowest error is kept. A function of a few
@@ -217,7 +219,7 @@ def learned_metric(z: np.ndarray, targets: np.ndarray, linear: Linear, start: Ba
             for gradient in _gradients(fit, z, targets):
                 metric += gradient.T @ gradient / n
             metric = metric / max(np.trace(metric), 1e-300) + METRIC_FLOOR / d * np.eye(d)
-    return best.basis.landmarks  # pyright: ignore[reportOptionalMemberAccess]
+    return best.basis  # pyright: ignore[reportOptionalMemberAccess]
 
 
 def along_metric(z: np.ndarray, metric: np.ndarray, linear: Linear) -> Basis:

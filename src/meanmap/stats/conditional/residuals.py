@@ -1,6 +1,6 @@
 """Residuals of a variable given z: of its numbers, then of kernel features of these residuals."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, ClassVar
 
@@ -20,7 +20,16 @@ from meanmap.learning.default import is_default
 from meanmap.learning.learned import learned_multiple
 from meanmap.stats.conditional.landmarks import Landmarks, median_distance, rbf_landmarks
 from meanmap.stats.conditional.leftover import Agreement, Neighbours
-from meanmap.stats.conditional.regression import Basis, Fit, Linear, along_metric, best_fit, candidates, learned_metric
+from meanmap.stats.conditional.regression import (
+    METRIC_LANDMARKS,
+    Basis,
+    Fit,
+    Linear,
+    along_metric,
+    best_fit,
+    candidates,
+    learned_metric,
+)
 from meanmap.stats.conditional.rough import RoughFunctions, rough_bases
 from meanmap.stats.conditional.statistics import Local, linear_share
 from meanmap.stats.conditional.straight import CHARGE, Line
@@ -155,16 +164,26 @@ class Given:
         """The columns by which dependence may vary: numbers that are also labels count as numbers there."""
         return self.columns[:, : self.single]
 
-    def metric_of(self, targets: np.ndarray) -> tuple[Landmarks, ...]:
-        """Landmarks in the metric learned for these targets, from a part of the sample."""
+    def in_metric_of(self, targets: np.ndarray) -> Basis:
+        """Functions in the metric learned for these targets from a part of the sample."""
         rows, linear, start = self._before_metrics
-        parts = learned_metric(self.where[rows], targets[rows], linear, start)
-        return tuple(part.wider(self.columns.shape[1]) for part in parts)
+        found = learned_metric(self.where[rows], targets[rows], linear, start)
+        if self._all_before_metrics:
+            return replace(found, vectors=found.vectors[np.argsort(rows)])
+        return Basis.of(tuple(part.wider(self.columns.shape[1]) for part in found.landmarks), self.columns, self.linear)
+
+    @property
+    def _all_before_metrics(self) -> bool:
+        """Whether metrics are learned from all rows and columns, so that functions and regressions are the same."""
+        return len(self.columns) <= MOST_ROWS_FOR_METRIC and self.single == self.columns.shape[1]
 
     @cached_property
     def _before_metrics(self) -> tuple[np.ndarray, Linear, Basis]:
         """The rows from which metrics are learned, and the functions with which learning starts."""
         rows = self.sample[:: -(-len(self.sample) // MOST_ROWS_FOR_METRIC)]
+        if self._all_before_metrics and len(self.bases[0].landmarks[0].points) <= METRIC_LANDMARKS:
+            start = replace(self.bases[0], vectors=self.bases[0].vectors[rows])
+            return rows, Linear(self.linear.vectors[rows]), start
         z = self.where[rows]
         linear = Linear.of(z)
         return rows, linear, along_metric(z, np.eye(z.shape[1]), linear)
@@ -298,7 +317,7 @@ def residuals(
         if side.numbers.shape[1]:
             options = bases
             if given.single > 1:
-                options = (*bases, Basis.of(given.metric_of(side.numbers), given.columns, given.linear))
+                options = (*bases, given.in_metric_of(side.numbers))
             first = best_fit(given.linear, options, side.numbers, UNDERSMOOTH)
             rest = float(np.min(np.mean(first.in_sample(side.numbers) ** 2, axis=0)))
             numbers, scales = _in_units(first, side.numbers)

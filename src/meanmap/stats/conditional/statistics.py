@@ -1,6 +1,7 @@
 """The conditional statistic, and its null distribution: random signs, or weighted chi-squares."""
 
 from collections.abc import Iterator, Sequence
+from copy import copy
 from dataclasses import replace
 from typing import Any
 
@@ -9,6 +10,7 @@ import numpy as np
 from meanmap.core.points import slices
 from meanmap.core.progress import track
 from meanmap.stats.conditional.landmarks import median_distance
+from meanmap.stats.conditional.sign_groups import bounds, group_signs, mixed, number_of_groups
 from meanmap.stats.conditional.straight import Straight, correlated, together
 from meanmap.stats.designs.exchanges import Exchange
 from meanmap.stats.limits import gamma_null, spectral_null
@@ -45,6 +47,12 @@ class Local:
         found += np.float32(1 - LOCAL)
         if len(self.z) <= ROWS_KEPT:
             self.known[key] = found
+        return found
+
+    def in_order(self, order: np.ndarray) -> "Local":
+        """The kernel on rows in another order."""
+        found = copy(self)
+        found.z, found.known = self.z[order], {}
         return found
 
 
@@ -94,14 +102,27 @@ class Products:
             )
         )
 
-    def forms(self, signs: np.ndarray) -> np.ndarray:
-        """εᵀ K ε / n for each column of `signs` (n, B)."""
-        n, total = len(signs), np.zeros(signs.shape[1])
-        for rows in track(slices(n, BLOCK), "bootstrap"):
-            block = self.block(rows, slice(rows.start, None))
-            block[:, rows.stop - rows.start :] *= 2  # counts the entries below the diagonal
-            total += np.einsum("ij,ij->j", signs[rows], block @ signs[rows.start :], dtype=np.float64)
-        return total / n
+    def in_order(self, order: np.ndarray) -> "Products":
+        """The matrix of rows in another order."""
+        found = copy(self)
+        found.pairs = [(left[order], right[order]) for left, right in self.pairs]
+        found.local = self.local.in_order(order)
+        return found
+
+    def forms(self, signs: np.ndarray, groups: int = 1) -> np.ndarray:
+        """εᵀ K ε / n for each column of `signs` (n, B), (groups, B): in each row with other signs of groups of rows."""
+        n, ends = len(signs), bounds(len(signs), groups)
+        sums = np.zeros((groups, signs.shape[1]))  # the sign of a pair of groups depends on the xor of their numbers
+        starts = [(one, start) for one in range(groups) for start in range(ends[one], ends[one + 1], BLOCK)]
+        for one, start in track(starts, "bootstrap"):
+            rows = slice(start, min(start + BLOCK, ends[one + 1]))
+            block = self.block(rows, slice(start, None))
+            block[:, rows.stop - start :] *= 2  # counts the entries below the diagonal
+            for other in range(one, groups):
+                columns = slice(max(start, ends[other]), ends[other + 1])
+                half = block[:, columns.start - start : columns.stop - start] @ signs[columns]
+                sums[one ^ other] += np.einsum("ij,ij->j", signs[rows], half, dtype=np.float64)
+        return group_signs(groups) @ sums / n
 
     def bootstrap(
         self,
@@ -114,15 +135,22 @@ class Products:
     ) -> tuple[float, Null]:
         """The statistic and its wild bootstrap: the wᵢ have random signs ±1, times the roots of the variance ratios.
 
-        All rows of one of the `units` have the same sign. A `straight` part is combined with K by `together`. The
-        `bias` is subtracted from the statistic by `beyond`.
+        All rows of one of the `units` have the same sign. Otherwise fewer independent draws each count several times,
+        with other signs of whole groups of rows (`sign_groups`). A `straight` part is combined with K by `together`.
+        The `bias` is subtracted from the statistic by `beyond`.
         """
         exchange = Exchange.of(self.n)
         exchange = exchange if units is None else replace(exchange, units=units)
-        signs = np.ascontiguousarray(exchange.signs(n_draws, generator, np.int8).T)
-        along = None if straight is None else straight.forms(signs)
+        groups = number_of_groups(self.n) if units is None else 1
+        own = self
+        if groups > 1:
+            order = mixed(self.n)
+            own, ratios = self.in_order(order), ratios[order]
+            straight = None if straight is None else straight.in_order(order)
+        signs = np.ascontiguousarray(exchange.signs(-(-n_draws // groups), generator, np.int8).T)
+        along = None if straight is None else _listed(straight.forms(signs, groups), n_draws)
         signs[:, 1:] *= np.sqrt(ratios)[:, None]
-        values = self.forms(signs)
+        values = _listed(own.forms(signs, groups), n_draws)
         values[0] = beyond(values[0], bias * self.size)
         if along is not None and straight is not None:
             along[0] = beyond(along[0], bias * straight.size)
@@ -175,6 +203,11 @@ class Products:
         drawn = correlated(law.draws, along[1:], crossed, generator)
         values = together(np.append(value, drawn), along)
         return float(values[0]), Null(law.kind, values[1:], exact=False)
+
+
+def _listed(forms: np.ndarray, n_draws: int) -> np.ndarray:
+    """The statistic, and this many draws, from forms whose first column has the data's own signs."""
+    return np.append(forms[0, 0], forms[:, 1:].ravel()[:n_draws])
 
 
 def _exponential(a: np.ndarray, b: np.ndarray) -> np.ndarray:

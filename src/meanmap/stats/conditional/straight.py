@@ -1,12 +1,14 @@
 """The linear part of a conditional test: covariances of the residuals of x and of y."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import pairwise
 
 import numpy as np
 from scipy.special import gammaincc
 
 from meanmap.stats.conditional.regression import Basis, Fit, best_fit, variance_ratios
+from meanmap.stats.conditional.sign_groups import bounds, group_signs
 from meanmap.stats.limits import spectral_null
 
 __all__ = ["CHARGE", "Line", "Straight", "correlated", "together"]
@@ -88,11 +90,19 @@ class Straight:
         size = float(first.mean() * second.mean())
         return cls((u[:, :, None] * v[:, None, :]).reshape(len(u), -1), ratios, size)
 
-    def forms(self, signs: np.ndarray) -> np.ndarray:
-        """|Σ εᵢ wᵢ|²/n for each column of random signs (n, B); the first column is all ones, for the data."""
+    def in_order(self, order: np.ndarray) -> "Straight":
+        """The products of rows in another order."""
+        return replace(self, products=self.products[order], ratios=self.ratios[order])
+
+    def forms(self, signs: np.ndarray, groups: int = 1) -> np.ndarray:
+        """|Σ εᵢ wᵢ|²/n for each column of random signs (n, B), (groups, B): in each row with other signs of groups of
+        rows. The first column is all ones, for the data.
+        """
         scaled = signs * np.sqrt(self.ratios)[:, None]
         scaled[:, 0] = 1.0
-        return np.sum((self.products.T @ scaled) ** 2, axis=0) / len(signs)
+        ends = bounds(len(signs), groups)
+        sums = np.stack([self.products[a:b].T @ scaled[a:b] for a, b in pairwise(ends)])
+        return np.sum(np.tensordot(group_signs(groups), sums, 1) ** 2, axis=1) / len(signs)
 
     def limit(self, n_draws: int, generator: np.random.Generator) -> np.ndarray:
         """The statistic, followed by draws of weighted chi-squares."""

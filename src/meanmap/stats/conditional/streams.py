@@ -1,7 +1,8 @@
 """Regressions on z by their normal equations, which are exact sums over any number of rows."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 
@@ -42,12 +43,32 @@ class Functions(Value):
         features = np.concatenate([part(z) for part in basis.landmarks], axis=1)
         straight = np.linalg.lstsq(linear, features, rcond=None)[0]
         turn = basis.coordinates * np.sqrt(basis.values)
-        found = _functions(basis.landmarks, straight, turn, z)
-        return cls(basis.landmarks, straight, turn, Grid.of(found, [1] * found.shape[1]))
+        found = cls(basis.landmarks, straight, turn, Grid(np.zeros(0), np.zeros(0)))
+        values = found._values(z)
+        return replace(found, grid=Grid.of(values, [1] * values.shape[1]))
 
     def __call__(self, z: np.ndarray) -> np.ndarray:
         """The functions at some rows of z, (n, 1 + d + s)."""
-        return self.grid.rounded(_functions(self.landmarks, self.straight, self.turn, z))
+        return self.grid.rounded(self._values(z))
+
+    @cached_property
+    def _steps(self) -> tuple[list[np.ndarray], np.ndarray]:
+        """The maps from kernel values, or from other features, and from the linear part, to the smooth functions."""
+        none = np.zeros((1, len(self.straight) - 1))
+        ends = np.cumsum([part(none).shape[1] for part in self.landmarks])[:-1]
+        turns = np.split(self.turn, ends)
+        own = [
+            part.of_kernel(turn) if isinstance(part, Landmarks) else turn
+            for part, turn in zip(self.landmarks, turns, strict=True)
+        ]
+        return own, self.straight @ self.turn
+
+    def _values(self, z: np.ndarray) -> np.ndarray:
+        linear, (own, straight) = np.column_stack([np.ones(len(z)), z]), self._steps
+        smooth = -linear @ straight
+        for part, step in zip(self.landmarks, own, strict=True):
+            smooth += (part.gram(z) if isinstance(part, Landmarks) else part(z)) @ step
+        return np.concatenate([linear, smooth], axis=1)
 
     @property
     def straight_ones(self) -> int:
@@ -100,9 +121,9 @@ class StreamedFit(Value):
         shrinkage = np.concatenate([np.ones(free.shape[1]), values / (values + shift)])
         return cls(functions, turn, shrinkage, shrinkage[:, None] * projected)
 
-    def basis(self, z: np.ndarray) -> np.ndarray:
-        """The orthonormal functions at some rows of z."""
-        return self.functions(z) @ self.turn
+    def basis(self, values: np.ndarray) -> np.ndarray:
+        """The orthonormal functions at some rows, from the values of `functions` there."""
+        return values @ self.turn
 
     def in_sample(self, basis: np.ndarray, targets: np.ndarray) -> np.ndarray:
         """Residuals of rows, from the values of `basis`."""
@@ -153,20 +174,22 @@ class Regressions(Value):
     which: tuple[int | None, int | None]
 
     @classmethod
-    def of(cls, bases: Sequence[Basis | None], z: np.ndarray) -> "Regressions":
-        """The regressions on the bases of both sides, which may be the same, and the rows of z behind the bases."""
+    def of(cls, bases: Sequence[Basis | None], z: np.ndarray, known: dict[int, Functions]) -> "Regressions":
+        """The regressions on the bases of both sides, which may be the same, and the rows of z behind the bases.
+
+        The functions of each basis are `known`, by its id, or added there.
+        """
         distinct = list({id(basis): basis for basis in bases if basis is not None}.values())
         left, right = (None if b is None else next(i for i, d in enumerate(distinct) if d is b) for b in bases)
-        return cls(tuple(Functions.of(basis, z) for basis in distinct), (left, right))
+        for basis in distinct:
+            if id(basis) not in known:
+                known[id(basis)] = Functions.of(basis, z)
+        return cls(tuple(known[id(basis)] for basis in distinct), (left, right))
 
     @property
     def grids(self) -> list[Grid]:
         """The grids of the columns of all functions."""
         return [each.grid for each in self.functions]
-
-    def columns(self, z: np.ndarray) -> list[np.ndarray]:
-        """All functions at some rows of z."""
-        return [each(z) for each in self.functions]
 
     def fits(
         self, products: np.ndarray, targets: Sequence[int], n: int, undersmooth: float
@@ -191,12 +214,6 @@ class Regressions(Value):
         across = products[at[self.which[0]], at[self.which[1]]]  # pyright: ignore[reportArgumentType, reportCallIssue]
         lost = 1 - (1 - left.shrinkage) ** 2, 1 - (1 - right.shrinkage) ** 2
         return fits, Overlap(left.turn.T @ across @ right.turn, lost)
-
-
-def _functions(landmarks: tuple[Landmarks, ...], straight: np.ndarray, turn: np.ndarray, z: np.ndarray) -> np.ndarray:
-    linear = np.column_stack([np.ones(len(z)), z])
-    smooth = np.concatenate([part(z) for part in landmarks], axis=1)
-    return np.concatenate([linear, (smooth - linear @ straight) @ turn], axis=1)
 
 
 def _orthonormal(inner: np.ndarray, tolerance: float, rounding: float) -> tuple[np.ndarray, np.ndarray]:
