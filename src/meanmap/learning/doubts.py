@@ -137,7 +137,10 @@ def unseen_columns(kernel: Kernel, x: np.ndarray, columns: tuple[str, ...]) -> l
     """Columns that vary much less than the lengthscales which they share with wider columns."""
     d = x.shape[1]
     factors = [factor for term in terms_of(kernel) for factor in term.factors]
-    seen = x.std(axis=0) * np.max([np.asarray(factor.inverses(d)) for factor in factors], axis=0)
+    inverses = np.zeros((len(factors), d))
+    for own, factor in zip(inverses, factors, strict=True):
+        own[list(factor.on(d))] = 1 / np.asarray(factor.kernel.lengthscale)
+    seen = x.std(axis=0) * inverses.max(axis=0)
     unseen = [name for name, size in zip(columns, seen, strict=True) if size < 1 / UNSEEN]
     if not 0 < len(unseen) < d:
         return []
