@@ -69,31 +69,33 @@ class Crossed(Joint):
         return whole_inverse(self.schur)
 
     @cached_property
-    def across(self) -> np.ndarray:
-        """Covariances of effects of the eliminated block with all others, (first, r)."""
-        return -(self._onto @ self.between)
-
-    @cached_property
     def _onto(self) -> Any:
         """H⁻¹ B, the part between the blocks in units of the eliminated one."""
         return _by_groups(self.inverse.transpose(0, 2, 1), self.half)
 
     @cached_property
-    def _inside(self) -> np.ndarray:
-        """Covariances within each group of the eliminated block, (size, width, width)."""
-        size, width = self.inverse.shape[:2]
-        own = self.inverse.transpose(0, 2, 1) @ self.inverse
-        if sparse.issparse(self._onto):
+    def _of_first(self) -> tuple[np.ndarray, np.ndarray]:
+        return self._of_groups(np.arange(self.first.size))
+
+    def _of_groups(self, groups: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Of some groups of the eliminated block: covariances within each (size, width, width), and with all effects
+        of other blocks (size * width, r).
+        """
+        width, every = self.inverse.shape[1], len(groups) == self.first.size
+        inverse = self.inverse[groups]
+        onto = self._onto if every else self._onto[(groups[:, None] * width + np.arange(width)).ravel()]
+        across, own = -(onto @ self.between), inverse.transpose(0, 2, 1) @ inverse
+        if sparse.issparse(onto):
             for a, b in product(range(width), repeat=2):
-                own[:, a, b] -= self._onto[a::width].multiply(self.across[b::width]).sum(1)
-            return own
-        shape = (size, width, self.schur.shape[0])
-        return own - self.across.reshape(shape) @ self._onto.reshape(shape).transpose(0, 2, 1)
+                own[:, a, b] -= onto[a::width].multiply(across[b::width]).sum(1)
+            return own, across
+        shape = (len(groups), width, self.schur.shape[0])
+        return own - across.reshape(shape) @ onto.reshape(shape).transpose(0, 2, 1), across
 
     def within(self, at: int) -> np.ndarray:
         """Covariances within each group of a block, (size, width, width)."""
         if at == self.order[0]:
-            return self._inside
+            return self._of_first[0]
         block, here = self.predictor.blocks[at], self._places[at]
         own = self.between[here, here].reshape(block.size, block.width, block.size, block.width)
         return np.einsum("gagb->gab", own)
@@ -109,10 +111,14 @@ class Crossed(Joint):
     @cached_property
     def covariances(self) -> dict[tuple[int, int], np.ndarray]:
         """By pair of blocks: within the eliminated one (size, width, width), the others (size, width, size, width)."""
+        return self._covariances(*self._of_first)
+
+    def _covariances(self, inside: np.ndarray, across: np.ndarray) -> dict[tuple[int, int], np.ndarray]:
+        """Those of some groups of the eliminated block."""
         blocks, first = self.predictor.blocks, self.order[0]
-        found = {(first, first): self._inside}
+        found = {(first, first): inside}
         for at, here in self._places.items():
-            found[first, at] = self.across[:, here].reshape(*self.inverse.shape[:2], blocks[at].size, blocks[at].width)
+            found[first, at] = across[:, here].reshape(*inside.shape[:2], blocks[at].size, blocks[at].width)
             for other, there in self._places.items():
                 one, two = blocks[other], blocks[at]
                 found[other, at] = self.between[there, here].reshape(one.size, one.width, two.size, two.width)
@@ -121,7 +127,13 @@ class Crossed(Joint):
     def variances(self, predictor: Predictor | None = None) -> np.ndarray:
         """a_iᵀ P⁻¹ a_i of every row, or of the rows of another predictor of the same effects."""
         asked = predictor or self.predictor
-        found, blocks = self.covariances, asked.blocks
+        blocks, first = list(asked.blocks), asked.blocks[self.order[0]]
+        if asked is self.predictor:
+            found = self.covariances
+        else:
+            groups, index = np.unique(first.index, return_inverse=True)
+            blocks[self.order[0]] = Block(index.ravel(), first.design, len(groups))
+            found = self._covariances(*self._of_groups(groups))
         variance = np.zeros(asked.rows)
         for start in range(0, asked.rows, _PIECE):
             rows = slice(start, start + _PIECE)
@@ -136,7 +148,7 @@ class Crossed(Joint):
     def _inside_total(self) -> np.ndarray:
         """Covariances within groups of the eliminated block, summed over these."""
         if not sparse.issparse(self.half):
-            return self._inside.sum(0)
+            return self._of_first[0].sum(0)
         width = self.inverse.shape[1]
         own = (self.inverse.transpose(0, 2, 1) @ self.inverse).sum(0)
         # Σ b Σ bᵀ over rows b is the sum of Σ times (Σ bᵀ b), entry by entry, which takes no product with Σ.

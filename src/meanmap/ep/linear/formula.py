@@ -16,7 +16,7 @@ from meanmap.core.tables.selection import selection_notes
 from meanmap.core.tables.table import Table
 from meanmap.core.types import Data
 from meanmap.ep.linear.brackets import check_powers, check_whole, read_brackets
-from meanmap.ep.linear.frames import as_frame, formulae, holds_truths, unused_levels
+from meanmap.ep.linear.frames import as_frame, distinct, formulae, holds_truths, unused_levels
 from meanmap.ep.linear.levels import refused_levels
 from meanmap.ep.linear.limits import censored, truncated
 from meanmap.ep.linear.margins import margins_of
@@ -276,9 +276,7 @@ class Formula:
         keys = [component.name for component in brackets[0].terms[0].factor.components]
         if any(key not in frame for key in keys):
             raise ParameterError(f"the groups {name!r} are computed; expected columns, or some joined by ':'.")
-        rows = (
-            list(zip(*(frame[key].tolist() for key in keys), strict=True)) if len(keys) > 1 else frame[keys[0]].tolist()
-        )
+        places, rows = distinct(frame, keys)
         if not new:
             self.levels[name] = tuple(_ordered(set(map(_as_typed, rows))))
         else:
@@ -286,7 +284,7 @@ class Formula:
         place = {level: at for at, level in enumerate(self.levels[name])}
         for row in rows:
             place.setdefault(row, len(self.levels[name]) - 1 - len(place))
-        index = np.array([place[row] for row in rows])
+        index = np.array([place[row] for row in rows])[places]
         design, known = np.concatenate(columns, axis=1), self.levels[name]
         return Groups(name, index, design, tuple(labels), known, tuple(sets), tuple(margins))
 

@@ -22,7 +22,7 @@ from meanmap.core.tables.kinds import categories_of
 from meanmap.core.tables.missing import incomplete
 from meanmap.core.tables.table import Table
 
-__all__ = ["as_frame", "formulae", "holds_truths", "unused_levels"]
+__all__ = ["as_frame", "distinct", "formulae", "holds_truths", "unused_levels"]
 
 MISSING = ("raise", "drop")
 # The range of numbers whose squares and inverse squares do not overflow in 64 bits.
@@ -113,16 +113,40 @@ def _column(values: Any, pandas: ModuleType) -> Any:
     if levels is not None:
         categories = list(dict.fromkeys(map(_composed, levels)))
         return pandas.Categorical(list(map(_composed, values)), categories=categories, ordered=True)
+    listed = _entries(values) if _kind(values) == "" else []
+    others = [value for value in listed if type(value) is not str]
+    if len(others) < len(listed) and all(map(is_missing, others)):
+        codes, texts = pandas.factorize(np.array(listed, dtype=object))
+        # A missing value has the last place, -1.
+        return pandas.Series(np.array([*map(_composed, texts), None], dtype=object)[codes], dtype=object)
     read = pandas.Series(_listed(values) if _kind(values) == "" else np.asarray(values))
     if counts_as_numbers(read) or all(isinstance(value, bool) for value in read.dropna()):
         return read.astype("float64")
     return read if holds_times(read) else read.astype("object").map(_composed).astype("object")
 
 
+def distinct(frame: Any, keys: list[str]) -> tuple[np.ndarray, list[Any]]:
+    """For each row which of the values of a column it has, and these in order of appearance; tuples of several
+    columns.
+    """
+    pandas: Any = import_module("pandas")
+    found, values = pandas.factorize(frame[keys[0]].to_numpy())
+    values = values.tolist() if len(keys) == 1 else [(value,) for value in values.tolist()]
+    for key in keys[1:]:
+        codes, own = pandas.factorize(frame[key].to_numpy())
+        own = own.tolist()
+        found, pairs = pandas.factorize(found * len(own) + codes)
+        values = [(*values[pair // len(own)], own[pair % len(own)]) for pair in pairs.tolist()]
+    return found, values
+
+
 def _listed(values: Any) -> list[Any]:
     """The values, with None for whatever stands for a missing one."""
-    read = values.to_list() if hasattr(values, "to_list") else list(np.asarray(values))
-    return [None if is_missing(value) else value for value in read]
+    return [None if is_missing(value) else value for value in _entries(values)]
+
+
+def _entries(values: Any) -> list[Any]:
+    return values.to_list() if hasattr(values, "to_list") else list(np.asarray(values))
 
 
 def _kind(values: Any) -> str:
@@ -133,6 +157,8 @@ def _kind(values: Any) -> str:
 
 def _check_labels(values: np.ndarray, name: str, argument: str) -> None:
     """Labels are text, or numbers or truth values."""
+    if all(issubclass(each, str) for each in set(map(type, values))):
+        return
     strange = [value for value in values if not isinstance(value, str | Real | np.bool_)]
     if strange:
         raise ColumnError(
@@ -156,9 +182,13 @@ def holds_truths(values: Any) -> bool:
     """Whether a column holds truth values, which become 0 and 1."""
     if _kind(values):
         return False
-    read = _listed(values)
-    known = [each for each in read if each is not None]
-    return bool(known) and all(isinstance(each, bool | np.bool_) for each in known)
+    found = False
+    for value in _entries(values):
+        if not is_missing(value):
+            if not isinstance(value, bool | np.bool_):
+                return False
+            found = True
+    return found
 
 
 def unused_levels(values: Any) -> list[Any]:

@@ -256,8 +256,7 @@ def _redrawn(problem: Problem, chart: Coordinates, surface: Surface) -> Drawn | 
         generator.chisquare(_DEGREES, (_REDRAWN, 1)) / _DEGREES
     )
     psis = middle + standard @ root.T
-    found = problem.heights(chart.joined(psis), [None] * len(psis), sloped=False)
-    logs = np.array([height.value for height in found])
+    logs = problem.values(chart.joined(psis))
     logs += (_DEGREES + size) / 2 * np.log1p((standard**2).sum(1) / _DEGREES)
     weights = np.exp(logs - logs.max())
     weights /= weights.sum()

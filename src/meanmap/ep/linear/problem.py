@@ -14,7 +14,7 @@ from meanmap.ep.linear.grouped import Regrouped, regrouped
 from meanmap.ep.linear.newton import has_many_rows, sites_at_mode
 from meanmap.ep.linear.predictor import Predictor
 from meanmap.ep.linear.sites import Predictors, Settled, settle
-from meanmap.ep.linear.stacked import Stack
+from meanmap.ep.linear.stacked import Stack, Stacked
 from meanmap.ep.linear.weights import affordable, weighted
 
 __all__ = ["Height", "Problem"]
@@ -191,6 +191,26 @@ class Problem:
         settled = settled if better is None else better.settled
         return Height(settled.log_evidence + float(log_prior), gradient, settled)
 
+    def values(self, phis: np.ndarray) -> np.ndarray:
+        """The values of `heights` at many points that are evaluated together, where there is a `stack`."""
+        found = []
+        for at in range(0, len(phis), self.together):
+            piece = phis[at : at + self.together]
+            try:
+                found.append(self._stacked(piece)[1])
+            except np.linalg.LinAlgError:
+                found.append([self.height(phi, None, False).value for phi in piece])
+        return np.concatenate(found)
+
+    def _stacked(self, phis: np.ndarray) -> tuple[Stacked, np.ndarray, np.ndarray]:
+        """The beliefs at points, the log posterior of the components there, and slopes of their log prior."""
+        assert self.stack is not None
+        stacked, (log_priors, slopes) = self.stack.at(phis), self.components.log_density(phis)
+        self.runs, self.sweeps = self.runs + len(phis), self.sweeps + len(phis)
+        values = stacked.log_evidences + log_priors
+        # Far out, where precisions have no Cholesky factors of 64 bits.
+        return stacked, np.where(np.isfinite(values), values, -np.inf), slopes
+
     def heights(self, phis: np.ndarray, starts: Sequence[Settled | None], sloped: bool = True) -> list[Height]:
         """`height` at several points, together if possible."""
         stack = self.stack
@@ -200,16 +220,11 @@ class Problem:
         for at in range(0, len(phis), self.together):
             piece = phis[at : at + self.together]
             try:
-                stacked = stack.at(piece)
+                stacked, values, slopes = self._stacked(piece)
             except np.linalg.LinAlgError:
                 found += [self.height(phi, None, sloped) for phi in piece]
                 continue
-            log_priors, slopes = self.components.log_density(piece)
-            values = stacked.log_evidences + log_priors
-            # Far out, where precisions have no Cholesky factors of 64 bits.
-            values = np.where(np.isfinite(values), values, -np.inf)
             gradients = stacked.gradients() + slopes if sloped else np.zeros(piece.shape)
-            self.runs, self.sweeps = self.runs + len(piece), self.sweeps + len(piece)
             found += [Height(float(v), g, None) for v, g in zip(values, gradients, strict=True)]
         return found
 
