@@ -6,7 +6,8 @@ from meanmap.core.language import in_percent, with_and
 from meanmap.ep.factor import Factor
 from meanmap.ep.inference.block import Beliefs
 from meanmap.ep.inference.few_numbers import FewNumbers
-from meanmap.ep.inference.tempered import Drawn, Mixture, drawn, weighed
+from meanmap.ep.inference.mixture import Mixture
+from meanmap.ep.inference.tempered import Drawn, drawn, weighed
 from meanmap.ep.variables import Variable
 from meanmap.ep.weighted_draws import apart
 from meanmap.families import MultivariateNormal, Normal

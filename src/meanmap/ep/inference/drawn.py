@@ -110,6 +110,14 @@ def _report(
     undefined, status = float(found.undefined.mean()), "converged"
     if largest > _LARGE:
         status = "converged, but errors of sampling are large"
+    if found.apart is not None:
+        status = "converged, but standard deviations may be wrong"
+        listed = with_and([f"{name!r} by {off:.2g}" for name, off in zip(few.numbers, found.apart, strict=True)])
+        said = (
+            "draws may have missed part of the posterior, which is thin and curved or has a narrow neck: where others "
+            f"moved to, means or standard deviations differ, in standard deviations, {listed}"
+        )
+        notes = (*notes, f"{said}. Numbers that the data or the priors tell apart leave an easier shape")
     if undefined > NOTICED:
         status = "converged, but a function returned no number in places"
     if undefined > 0:

@@ -1,9 +1,8 @@
 """Draws that go from the priors to the posterior of a few numbers, and then have exact weights."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations
-from math import lgamma
 from typing import NamedTuple
 
 import numpy as np
@@ -12,10 +11,11 @@ from meanmap.core.errors import InputError
 from meanmap.core.language import with_and
 from meanmap.ep.factors.blackbox import BlackBoxFactor
 from meanmap.ep.inference.few_numbers import FewNumbers
-from meanmap.ep.weighted_draws import pareto_shape
+from meanmap.ep.inference.members import all_moved, joined, of_priors, tempered
+from meanmap.ep.inference.mixture import Mixture, systematic
 from meanmap.families import Beta, Normal
 
-__all__ = ["FEW", "MANY", "Drawn", "Effort", "Mixture", "drawn", "refuse_nan", "weighed"]
+__all__ = ["FEW", "MANY", "Drawn", "Effort", "drawn", "refuse_nan", "weighed"]
 
 
 class Effort(NamedTuple):
@@ -31,28 +31,27 @@ class Effort(NamedTuple):
         The mixture gives no more than about this many.
     enough : number
         If they are worth fewer than this the run gives up.
+    again : int
+        So many times more members go to the posterior where draws may have missed some of the mass.
     """
 
     draws: int
     accurate: float
     most: int
     enough: float
+    again: int
 
 
-MANY = Effort(2048, 0.008, 131_072, 2000.0)
+MANY = Effort(2048, 0.008, 131_072, 2000.0, 4)
 # Where each call costs.
-FEW = Effort(256, 0.016, 16_384, 250.0)
-# Draws are moved so often at each temperature.
-_MOVES = 6
-# Half of the draws are worth as much as all at the next temperature; after so many the run gives up.
-_WORTH, _STAGES = 0.5, 60
-# A mixture of so many Student distributions with these degrees of freedom, each with the covariance of this share of
-# the draws, those nearest to its own.
-_KERNELS, _NU, _NEAR = 512, 6.0, 1 / 16
-# The mixture is made anew, up to so many times, where its draws are worth less than this share of their number, or
-# their weights have a longer tail than this (Vehtari et al. 2024); then so many of the heaviest draws are among its
-# centres.
-_REFITS, _SHARE, _TAIL, _HEAVIEST = 4, 0.1, 0.3, 64
+FEW = Effort(256, 0.016, 16_384, 250.0, 1)
+# Members are in so many parts. They move so often before a mixture is made around them, and again before they are
+# beside its draws; it is made up to so many times.
+_PARTS, _MOVES, _FITS = 4, 8, 3
+# Members are too few where this share of the mass has weights that are above their mean by this factor, as a log.
+_HEAVY, _UNEVEN = 0.003, 1.4
+# Members are counted where these shares of the mass have the largest weights; so many standard errors are no chance.
+_LARGEST, _CHANCE = (0.01, 0.003, 0.001), 5.0
 # Images of draws that are more probable than the mixture has it by this factor, as a log, are not covered by it; they
 # count if they have more than this share of the mass of the draws.
 _EXCESS, _MISSED = 3.0, 1e-3
@@ -74,6 +73,9 @@ class Drawn:
         Where a function returned no number, and the density counts as zero.
     stages : int
         Temperatures on the way.
+    apart : (numbers,) array or None
+        Where draws may have missed some of the mass: how far means or standard deviations are from those of members
+        that were moved, in standard deviations.
     """
 
     coordinates: np.ndarray
@@ -81,6 +83,7 @@ class Drawn:
     logs: np.ndarray
     undefined: np.ndarray
     stages: int
+    apart: np.ndarray | None = None
 
     def with_more(self, other: "Drawn") -> "Drawn":
         """With further draws of the same mixture."""
@@ -109,7 +112,27 @@ class Drawn:
     @property
     def largest_error(self) -> float:
         """The largest standard error of a mean or standard deviation, in standard deviations."""
-        return max(float((error / self.sd).max()) for error in self.errors)
+        beside = [] if self.apart is None else [self.apart.max()]
+        return float(max(*((error / self.sd).max() for error in self.errors), *beside))
+
+    def height(self, share: float) -> float:
+        """What the log weight, less that of the mean, is above for this share of the mass."""
+        order = np.argsort(self.logs)
+        at = min(int(np.searchsorted(np.cumsum(self.shares[order]), 1 - share)), len(order) - 1)
+        return float(self.logs[order[at]] - self.log_evidence)
+
+    def misses(self, logs: np.ndarray) -> bool:
+        """Whether more members than chance explains, by their log weights, are where those of draws are largest."""
+        for share in _LARGEST:
+            bound = self.height(share) + self.log_evidence
+            expected = self.shares[self.logs > bound].sum()
+            if (logs > bound).mean() - expected > _CHANCE * np.sqrt(max(expected, share) / len(logs)):
+                return True
+        return False
+
+    def apart_from(self, values: np.ndarray) -> np.ndarray:
+        """How far means or standard deviations of the numbers are from those of others, in standard deviations."""
+        return np.maximum(np.abs(values.mean(0) - self.mean), np.abs(values.std(0) - self.sd)) / self.sd
 
     @property
     def worth(self) -> float:
@@ -140,7 +163,7 @@ class Drawn:
 
     def alike(self, generator: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
         """Draws with one weight: coordinates and values, in random order."""
-        rows = generator.permutation(_systematic(self.shares, _KEPT, generator))
+        rows = generator.permutation(systematic(self.shares, _KEPT, generator))
         return self.coordinates[rows], self.values[rows]
 
 
@@ -149,72 +172,58 @@ def drawn(model: FewNumbers, generator: np.random.Generator, effort: Effort = MA
 
     Draws of the priors are weighted, repeated and moved as the other factors come in by powers that rise to one (Del
     Moral et al. 2006). Distributions around these are then what independent draws are from, with exact weights (Cappé
-    et al. 2004).
+    et al. 2004). Where the weights of some of the mass are so large that no draw may have met the largest, all is done
+    once more with more members.
     """
-    tempered = _tempered(model, generator, effort.draws)
-    if tempered is None:
-        return None
-    here, stages = tempered
-    mixture, found = Mixture.around(here, generator), None
-    other = [image for image in _exchanged(model, here) if _is_missed(model, mixture, here, image)]
-    if other:
-        mixture = Mixture.around(np.concatenate([here, *other]), generator)
-    for _ in range(_REFITS):
-        found = weighed(model, mixture.draws(4 * effort.draws, generator), stages)
-        if found is None or (found.worth > _SHARE * len(found.shares) and pareto_shape(found.logs) < _TAIL):
-            break
-        heaviest = found.coordinates[np.argsort(found.logs)[-_HEAVIEST:]]
-        chosen = found.coordinates[_systematic(found.shares, effort.draws, generator)]
-        mixture, found = Mixture.around(chosen, generator, heaviest), None
-    while found is not None and found.largest_error > effort.accurate and len(found.shares) < effort.most:
-        more = weighed(model, mixture.draws(4 * effort.draws, generator), stages)
-        found = None if more is None else found.with_more(more)
-    return found if found is not None and found.worth > effort.enough and np.isfinite(found.values).all() else None
+    found = _drawn(model, generator, effort, 1)
+    if found is not None and found.apart is not None and effort.again > 1:
+        found = _drawn(model, generator, effort, effort.again)
+    return found if found is not None and found.worth > effort.enough else None
 
 
-def _tempered(model: FewNumbers, generator: np.random.Generator, count: int) -> tuple[np.ndarray, int] | None:
-    """Draws from nearly the posterior, in coordinates, and the number of temperatures."""
-    here, power = _of_priors(model, generator, count), 0.0
-    before, rest, _ = model.logs(here)
-    if np.isnan(rest).any() or not np.isfinite(here).all():
+def _drawn(model: FewNumbers, generator: np.random.Generator, effort: Effort, times: int) -> Drawn | None:
+    """With so many times the members of an effort."""
+    parts = _PARTS if effort.draws % (128 * _PARTS) == 0 else 2
+    begun = tempered(model, generator, times * effort.draws // parts, parts)
+    if begun is None:
         return None
-    for stage in range(1, _STAGES + 1):
-        if not np.isfinite(rest).any():
+    members, stages = begun
+    images: list[np.ndarray] = []
+    fits = 0
+    while True:
+        moved = all_moved(members, model, 1.0, times * _MOVES, generator)
+        if moved is None:
             return None
-        step = _next(rest, power)
-        weights = np.exp(step * (rest - rest.max()))
-        chosen = _systematic(weights / weights.sum(), count, generator)
-        here, before, rest, power = here[chosen], before[chosen], rest[chosen], power + step
-        root = _root(here)
-        for _ in range(_MOVES):
-            # Steps of many sizes: those that are large for one mode are small for the way between two.
-            scale = 2.4 / np.sqrt(here.shape[1]) * 10 ** -generator.uniform(0, 2, size=(count, 1))
-            there = here + scale * (generator.normal(size=here.shape) @ root.T)
-            prior, likelihood, _ = model.logs(there)
-            if np.isnan(likelihood).any():
-                return None
-            rise = prior - before + power * (np.maximum(likelihood, -1e300) - rest)
-            taken = np.log(generator.random(count)) < rise
-            here = np.where(taken[:, None], there, here)
-            before, rest = np.where(taken, prior, before), np.where(taken, likelihood, rest)
-        if power >= 1:
-            return here, stage
-    return None
-
-
-def _of_priors(model: FewNumbers, generator: np.random.Generator, count: int) -> np.ndarray:
-    """Draws from the priors, in coordinates."""
-    columns = []
-    for prior in model.priors.values():
-        own = prior.coordinates[-1]
-        x = np.asarray(prior.sample(count, int(generator.integers(2**31))), float)
-        columns.append({"x": lambda x: x, "log": np.log, "logit": lambda x: np.log(x) - np.log1p(-x)}[own](x))
-    return np.column_stack(columns)
+        here = joined(moved).x
+        mixture = Mixture.around(np.concatenate([here, *images]), generator)
+        if fits == 0:
+            images = [image for image in _exchanged(model, here) if _is_missed(model, mixture, here, image)]
+            mixture = Mixture.around(np.concatenate([here, *images]), generator) if images else mixture
+        found = weighed(model, mixture.draws(4 * effort.draws, generator), stages)
+        moved = all_moved(moved, model, 1.0, times * _MOVES, generator)
+        if found is None or moved is None:
+            return None
+        members, beside, fits = moved, joined(moved), fits + 1
+        heights = beside.before + beside.rest - mixture.log_density(beside.x)
+        if fits == _FITS or not found.misses(heights):
+            break
+    few = times == 1 and found.height(_HEAVY) > _UNEVEN
+    if times < effort.again and (few or found.misses(heights)):
+        return replace(found, apart=found.apart_from(model.points(beside.x)))
+    while found.largest_error > effort.accurate and len(found.logs) < effort.most:
+        more = weighed(model, mixture.draws(4 * effort.draws, generator), stages)
+        if more is None:
+            return None
+        found = found.with_more(more)
+    if not np.isfinite(found.values).all():
+        return None
+    doubted = few or found.misses(heights)
+    return replace(found, apart=found.apart_from(model.points(beside.x))) if doubted else found
 
 
 def refuse_nan(model: FewNumbers, generator: np.random.Generator, count: int) -> None:
     """Raise if functions return no number, for some row, at each of this many draws from the priors."""
-    here = _of_priors(model, generator, count)
+    here = of_priors(model, generator, count)
     if model.logs(here)[2].all():
         names = [f"the function of {each.name}" for each in model.factors if isinstance(each, BlackBoxFactor)]
         there = ", ".join(f"{name} = {x:.3g}" for name, x in zip(model.numbers, model.points(here)[0], strict=True))
@@ -243,7 +252,7 @@ def _exchanged(model: FewNumbers, here: np.ndarray) -> Iterator[np.ndarray]:
                 yield turned
 
 
-def _is_missed(model: FewNumbers, mixture: "Mixture", here: np.ndarray, image: np.ndarray) -> bool:
+def _is_missed(model: FewNumbers, mixture: Mixture, here: np.ndarray, image: np.ndarray) -> bool:
     """Whether the posterior has mass at the images of draws where a mixture around the draws has hardly any.
 
     The mass there, as a multiple of that of the draws, is the mean of p(image) / p(draw).
@@ -255,54 +264,6 @@ def _is_missed(model: FewNumbers, mixture: "Mixture", here: np.ndarray, image: n
     return bool(missed.mean() > _MISSED)
 
 
-class Mixture(NamedTuple):
-    """Student distributions around draws: of these, divided by a common root, centres and roots of scales."""
-
-    root: np.ndarray
-    centres: np.ndarray
-    roots: np.ndarray
-
-    @classmethod
-    def around(cls, draws: np.ndarray, generator: np.random.Generator, also: np.ndarray | None = None) -> "Mixture":
-        """Each as wide as the draws that are nearest to its own; around these draws, too."""
-        size = draws.shape[1]
-        root = _root(draws)
-        units = np.linalg.solve(root, draws.T).T
-        more = np.zeros((0, size)) if also is None else np.linalg.solve(root, also.T).T
-        rows = generator.choice(len(units), min(_KERNELS, len(units)) - len(more), replace=False)
-        centres = np.concatenate([more, units[rows]])
-        squares = (centres**2).sum(1)[:, None] + (units**2).sum(1) - 2 * centres @ units.T
-        count = max(int(_NEAR * len(units)), 10 * size)
-        near = units[np.argpartition(squares, count, axis=1)[:, :count]]
-        off = near - near.mean(1, keepdims=True)
-        scales = np.einsum("kmi,kmj->kij", off, off) / count + 1e-9 * np.eye(size)
-        return cls(root, centres, np.linalg.cholesky(scales))
-
-    def draws(self, count: int, generator: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
-        """As many of each, and the logs of their density."""
-        size = self.centres.shape[1]
-        own = np.tile(np.arange(len(self.centres)), count // len(self.centres))
-        noise = generator.normal(size=(count, size)) / np.sqrt(generator.chisquare(_NU, size=(count, 1)) / _NU)
-        units = self.centres[own] + np.einsum("nij,nj->ni", self.roots[own], noise)
-        x = units @ self.root.T
-        return x, self.log_density(x)
-
-    def log_density(self, x: np.ndarray) -> np.ndarray:
-        """The log of the density at points, a multiple of 128."""
-        size, units = self.centres.shape[1], np.linalg.solve(self.root, x.T).T
-        inverse = np.linalg.inv(self.roots)
-        constant = lgamma((_NU + size) / 2) - lgamma(_NU / 2) - size / 2 * np.log(_NU * np.pi) - np.log(len(inverse))
-        constant = (
-            constant - np.log(np.diagonal(self.roots, axis1=1, axis2=2)).sum(1) - np.log(np.diag(self.root)).sum()
-        )
-        logs = []
-        for some in np.split(units, max(len(units) // 512, 1)):
-            away = np.einsum("kij,nkj->nki", inverse, some[:, None] - self.centres, optimize=True)
-            each = constant - (_NU + size) / 2 * np.log1p((away**2).sum(2) / _NU)
-            logs.append(np.logaddexp.reduce(each, axis=1))
-        return np.concatenate(logs)
-
-
 def weighed(model: FewNumbers, draws: tuple[np.ndarray, np.ndarray], stages: int) -> Drawn | None:
     """Draws of a mixture, of which the density is given, with their weights; None if the density is no number."""
     x, density = draws
@@ -311,30 +272,3 @@ def weighed(model: FewNumbers, draws: tuple[np.ndarray, np.ndarray], stages: int
     if np.isnan(logs).any() or not np.isfinite(logs).any():
         return None
     return Drawn(x, model.points(x), logs, undefined, stages)
-
-
-def _root(draws: np.ndarray) -> np.ndarray:
-    covariance = np.cov(draws.T).reshape(draws.shape[1], -1)
-    return np.linalg.cholesky(covariance + 1e-12 * np.diag(np.diag(covariance)) + 1e-300 * np.eye(len(covariance)))
-
-
-def _systematic(shares: np.ndarray, count: int, generator: np.random.Generator) -> np.ndarray:
-    """Rows, as often as their shares say."""
-    places = (np.arange(count) + generator.random()) / count
-    return np.searchsorted(np.cumsum(shares), places).clip(max=len(shares) - 1)
-
-
-def _next(rest: np.ndarray, power: float) -> float:
-    """By how much the power rises: until draws are worth a share of what they are."""
-
-    def worth(step: float) -> float:
-        weights = np.exp(step * (rest - rest.max()))
-        return float(weights.sum() ** 2 / (weights**2).sum() / len(rest))
-
-    low, high = 0.0, 1.0 - power
-    if worth(high) >= _WORTH:
-        return high
-    for _ in range(40):
-        middle = (low + high) / 2
-        low, high = (middle, high) if worth(middle) >= _WORTH else (low, middle)
-    return max(low, 1e-12)
