@@ -34,8 +34,8 @@ __all__ = ["FewNumbers"]
 # The most numbers for which draws are reliable, and members of factors: 24,000 draws of 10,000 rows with unknown noise
 # take 18 s of processor time, and messages of 5000 had not settled after 75.
 _NUMBERS, _MEMBERS = 6, 20_000
-# Draws that are looked at together.
-_BLOCK = 128
+# Draws that are looked at together, and the most numbers of draws and rows at once.
+_BLOCK, _TOGETHER = 128, 20_000_000
 
 
 class _Function(eqx.Module):
@@ -201,8 +201,9 @@ class FewNumbers:
         return before, total + self.constant, undefined
 
     def inside(self, coordinates: np.ndarray) -> dict[str, Any]:
-        """Beliefs about labels and outputs, by draws from the posterior."""
+        """Beliefs about labels and outputs, by draws from the posterior; of many rows by fewer draws."""
         found = {}
+        coordinates = coordinates[: max(_TOGETHER // max(plate or 1 for plate in self.plates), 1)]
         asked = [at for at, labels in enumerate(self.names) if labels or self.functions[at].output is not None]
         if not asked:
             return found
