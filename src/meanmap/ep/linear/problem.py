@@ -100,14 +100,14 @@ class Problem:
 
         If long steps do not converge, shorter ones are tried, and then sweeps from the mode of the effects,
         which says little where responses may have outliers: there may be several. Of many rows without groups that is
-        first, as it takes less time.
+        first where the family has exact derivatives, as it takes less time.
         """
         prior, parameters = self.components.prior(phi), self.components.likelihood(phi)
         model = (self.predictor, prior, self.family, self.observed, parameters)
         tried, tolerance = [(start, _LONG, False), (None, _LONG, False), (None, _SHORT, False)], self.tolerance
         if not self.family.heavy:
             tried += [(None, _LONG, True), (None, _SHORT, True)]
-            if start is None and has_many_rows(self.predictor):
+            if start is None and self.family.bends is not None and has_many_rows(self.predictor):
                 # Sweeps look at several values of each row, steps to the mode at one.
                 tried.insert(1, tried.pop(3))
                 tolerance = min(tolerance, _ADDED / self.predictor.rows)
