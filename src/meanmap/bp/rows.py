@@ -137,7 +137,9 @@ class RowModel(ABC):
         """The logarithm of the density of each row under the model, of the cells that are there.
 
         Larger is better, on rows that the model was not learned from. Of labels it is the logarithm of their
-        probability; a row without any cell has 0.
+        probability, in a `BayesianNetwork` and a `DependencyNetwork` also of numbers that many rows have, such as the
+        zeros of costs; of whole or rounded numbers it is that of their probability over the step to the next one. A row
+        without any cell has 0.
 
         Parameters
         ----------
@@ -153,7 +155,7 @@ class RowModel(ABC):
         -----
         A `KernelGraph` takes the density of each cell given those before it in a walk from the root, a
         `DependencyNetwork` given those in the columns before it; there, of numbers with at most 20 values it is the
-        logarithm of their probability. Both densities are mixed with 1e-4 of one that falls with the square of the
+        logarithm of their probability, too. Both densities are mixed with 1e-4 of one that falls with the square of the
         distance from all rows: far away scores are low, not −inf. A `BayesianNetwork` takes the sum over all that
         missing labels may be, where these are few, else a mean over 1000 draws of what is missing and acts on what is
         there, the same for all rows, which is a little too low where much of that was seen.

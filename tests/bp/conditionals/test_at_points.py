@@ -95,7 +95,7 @@ def test_the_law_is_one_and_does_not_depend_on_the_unit():
         assert law.points == pytest.approx(column.read([0.0], "data")[0])
         at = np.zeros((len(grid), 1))
         density = np.exp(law.log_chance(at, column.read(unit * grid, "data")))
-        spread = np.exp(law.log_chance(at[:1], law.points[:, None])) * law.gaps
+        spread = np.exp(law.log_chance(at[:1], law.points[:, None])) / column.scale
         inside = np.isin(column.read(unit * grid, "data")[:, 0], law.points)
         found.append([spread[0], np.trapezoid(np.where(inside, 0, density), grid * unit / column.scale)])
         assert sum(found[-1]) == pytest.approx(1, abs=0.02)

@@ -164,7 +164,7 @@ def test_few_values_are_all_there_is():
     assert found.at[1:-1].tolist() == [0.5, 2.0]
     assert found.edges[1:].tolist() == [0, 1, 3]
     values, shares = np.array([[0.0], [1.0], [3.0], [1.2], [9.0]]), np.tile([0.5, 0.3, 0.2], (5, 1))
-    np.testing.assert_allclose(np.exp(found.log_density(shares, values)), [0.5, 0.3, 0.2, 0.003, 0.002])
+    np.testing.assert_allclose(np.exp(found.log_density(shares, values, 1.0)), [0.5, 0.3, 0.2, 0.003, 0.002])
 
 
 @pytest.fixture(scope="module")
@@ -328,7 +328,7 @@ def test_a_number_far_beyond_the_data_has_a_low_score_not_an_infinite_one():
     assert -60 < negative < new.max()
     low, high = law.thresholds.at[0], end
     grid = np.concatenate([low - np.geomspace(1e-9, 1e9, 4000)[::-1], high + np.geomspace(1e-9, 1e9, 4000)])
-    tails = np.exp(law.thresholds.log_density(np.ones((len(grid), len(law.thresholds.at) - 1)), grid[:, None]))
+    tails = np.exp(law.thresholds.log_density(np.ones((len(grid), len(law.thresholds.at) - 1)), grid[:, None], 0.0))
     beyond = np.trapezoid(tails[:4000], grid[:4000]) + np.trapezoid(tails[4000:], grid[4000:])
     assert beyond == pytest.approx(1e-4 / 2, rel=0.01)
 

@@ -30,7 +30,7 @@ class AtPoints:
     points : array (A,)
         Rising.
     gaps : array (A,)
-        The distance from each to the nearest other number, over which its probability is spread to a density.
+        The distance from each to the nearest other number.
     which : LabelsGivenParents
         Of the points and, last, all other numbers.
     number : GivenParents, InRange or None
@@ -85,14 +85,14 @@ class AtPoints:
         return found
 
     def log_chance(self, rows: np.ndarray, value: np.ndarray) -> np.ndarray:
-        """The logarithm of the density of numbers (m, 1) at rows of the parents: that of a point is its probability
-        over its gap, and where there are only points that of the nearest one, less further away.
+        """The logarithm of the density of numbers (m, 1) at rows of the parents, in the unit of the column that of the
+        probability of a point; where there are only points that of the nearest one, less further away.
         """
         apart, shares = np.abs(value - self.points), self.which.shares(rows)
         at, nearest = np.arange(len(value)), apart.argmin(axis=1)
         gap, away = self.gaps[nearest], apart[at, nearest]
         with np.errstate(divide="ignore"):
-            logs = np.log(shares[at, nearest]) - np.log(gap)
+            logs = np.log(shares[at, nearest]) + np.log(self.unit[1])
             rest = np.log(shares[:, -1])
         if self.number is None:
             return logs - 6 * np.maximum(away / gap - 0.5, 0) ** 2

@@ -40,6 +40,8 @@ FAR = 0.5
 ROUNDING, FREQUENT = 4 * float(np.finfo(float).eps), 0.02
 # The contents of a column are judged by up to this many rows, drawn by row number only: the same wherever a table lies.
 MOST_LEARNED = 100_000
+# Numbers are rounded to a step if they are this near to multiples of it apart.
+ROUNDED = 1e-6
 # The most labels that an error lists.
 MOST_TOLD = 10
 
@@ -64,6 +66,8 @@ class CodedColumn:
         The kind that was declared.
     whole : bool
         Whether it has whole numbers only, and no kind was declared.
+    step : float
+        Of whole or rounded numbers, which are multiples of it apart; else 0.
     limits : pair of float
         The limits of its numbers.
     frequent : array (F,)
@@ -78,6 +82,7 @@ class CodedColumn:
     own: int = MOST_LABELS
     told: Kind | None = None
     whole: bool = False
+    step: float = 0.0
     limits: tuple[float, float] = (-np.inf, np.inf)
     frequent: np.ndarray = field(default_factory=lambda: np.zeros(0))
 
@@ -102,8 +107,19 @@ class CodedColumn:
         whole = column.kind in ("number", "count") and told in (None, "count") and are_whole(numbers)
         centre, scale, within = float(np.mean(numbers)), float(np.std(numbers)) or 1.0, limits(numbers, column.kind)
         often, counts = np.unique(numbers, return_counts=True)
+        step = step_of(often) if 2 * len(often) <= len(numbers) else 0.0
         often = often[counts >= FREQUENT * len(numbers)]
-        return cls(column, centre, scale, None, told=told, whole=whole, limits=within, frequent=often)
+        return cls(
+            column,
+            centre,
+            scale,
+            None,
+            told=told,
+            whole=whole,
+            step=step or float(whole),
+            limits=within,
+            frequent=often,
+        )
 
     def seen(self, values: Data, argument: str) -> Any:
         """Values that are there as what the column holds."""
@@ -368,6 +384,20 @@ def _circular(name: Hashable, kind: Any) -> KindError:
         f"values or times. Pass {label}; or its cosine and its sine as two columns, which in a graph both have its "
         "arrows."
     )
+
+
+def step_of(found: np.ndarray) -> float:
+    """The step of a ladder on which all distinct numbers, rising, are, as rounded ones; 0 if there is none.
+
+    Examples
+    --------
+    >>> step_of(np.array([-1.0, 2.0, 2.5])), step_of(np.array([0.0, 1.0, 2.3]))
+    (0.5, 0.0)
+    """
+    steps = np.diff(found)
+    step = float(steps.min(initial=np.inf))
+    times = steps / step
+    return step if len(found) > 2 and np.all(np.abs(times - np.round(times)) < ROUNDED) else 0.0
 
 
 def limits(values: np.ndarray, kind: str) -> tuple[float, float]:

@@ -137,7 +137,7 @@ class FittedDependencyNetwork(CodedModel):
             if there.any():
                 shares, values = self._shares(name, before[there]), numbers[there][:, block]
                 if law.thresholds is not None:
-                    total[there] += law.thresholds.log_density(shares, values)
+                    total[there] += law.thresholds.log_density(shares, values, column.step)
                 else:
                     with np.errstate(divide="ignore"):
                         logs = np.log(np.sum(shares * values, axis=1))

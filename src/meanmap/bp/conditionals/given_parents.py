@@ -10,7 +10,7 @@ from scipy.special import log_ndtr, logsumexp
 from meanmap.bp.beliefs.gain import clearly_better
 from meanmap.bp.conditionals.frequent_values import FrequentValues
 from meanmap.bp.conditionals.log_sums import LogSums
-from meanmap.bp.conditionals.normal_part import NormalPart
+from meanmap.bp.conditionals.normal_part import NormalPart, probability_between
 from meanmap.bp.conditionals.row_weights import LeafWeights
 from meanmap.bp.conditionals.scales import Scales
 from meanmap.bp.conditionals.transformations import MOST_GAIN
@@ -34,12 +34,17 @@ ELSEWHERE, FLAT = 1e30, 1e-6
 # Residuals of which half are less than this share of the standard deviation of the number are rounding, or as good as
 # that: draws that are weighed by a narrower density would never agree with evidence.
 LEAST_NOISE = 1e-3
+# The least width as a share of the step to which numbers are rounded: with less residuals are separate peaks, of which
+# left-out rows have as many as there are.
+OF_STEP = 0.25
 # Rows are answered this many at a time.
 ROWS_AT_ONCE = 1000
 # A number of the same rank is found by this many bisections.
 STEPS = 60
 # This many widths beyond all residuals a normal density is practically zero.
 FARTHEST = 40
+# A density is added up over ranges of up to this many widths at as many places as there are widths, twice.
+WIDE = 8
 # The number of held-out rows that decide whether a forest is used, and the share of the normal part.
 JUDGES = 1000
 
@@ -90,8 +95,8 @@ class GivenParents:
     follows: bool
 
     @classmethod
-    def fit(cls, rows: np.ndarray, values: np.ndarray) -> "GivenParents":
-        """Fit to rows of the parents and the values (n, 1) of the variable."""
+    def fit(cls, rows: np.ndarray, values: np.ndarray, step: float = 0.0) -> "GivenParents":
+        """Fit to rows of the parents and the values (n, 1) of the variable, which are rounded to a step."""
         chosen, forest, regression, scales = spread_rows(len(rows), MOST_ROWS), None, None, None
         left, often = values[chosen], FrequentValues.of(rows)
         if rows.shape[1]:
@@ -104,7 +109,7 @@ class GivenParents:
             forest = LeafWeights(*Trees.fit(rows[chosen], np.abs(left), TREES, LEAST_IN_LEAF, 0, 1.0))
         residuals, width, least = left[:, 0], float(diffusion_widths(left)[0]), LEAST_NOISE * float(values.std())
         follows = regression is not None and float(np.median(np.abs(residuals))) < least
-        width = max(width, least) if follows else width
+        width = max(width, OF_STEP * step, least if follows else 0.0)
         forest, normal = _of_residuals(residuals, forest, width, least if follows else 0.0)
         ends = rows.min(axis=0), rows.max(axis=0)
         return cls(residuals, often, regression, scales, forest, width, normal, len(rows), *ends, follows)
@@ -141,10 +146,55 @@ class GivenParents:
     def log_chance(self, rows: np.ndarray, value: np.ndarray) -> np.ndarray:
         """The logarithm of the density of numbers (m, 1) at rows of the parents."""
         sizes = self.sizes(rows)
-        gaps = (value[:, 0] - self.means(rows)) / sizes
+        return self._log_density(rows, (value[:, 0] - self.means(rows)) / sizes) - np.log(sizes)
+
+    def log_mass(self, rows: np.ndarray, low: np.ndarray, high: np.ndarray) -> np.ndarray:
+        """The logarithms of the probabilities of numbers between two (m,), which may be infinite."""
+        means, sizes = self.means(rows), self.sizes(rows)
+        low, high = (low - means) / sizes, (high - means) / sizes
+        if self.forest is None and (narrow := high - low <= WIDE * self.width).any():
+            found = np.empty(len(rows))
+            found[narrow] = self._added_up(low[narrow], high[narrow])
+            found[~narrow] = self._between(rows[~narrow], low[~narrow], high[~narrow])
+            return found
+        return self._between(rows, low, high)
+
+    def _log_density(self, rows: np.ndarray, gaps: np.ndarray) -> np.ndarray:
+        """Of residuals (m,) at rows of the parents."""
         log_sums = [self._log_sums(rows[part], gaps[part]) for part in slices(len(rows), ROWS_AT_ONCE)]
-        logs = np.concatenate(log_sums) - np.log(np.sqrt(2 * np.pi) * self.width)
-        return self.normal.log_density(gaps, logs) - np.log(sizes)
+        logs = np.concatenate([np.zeros(0), *log_sums]) - np.log(np.sqrt(2 * np.pi) * self.width)
+        return self.normal.log_density(gaps, logs)
+
+    def _added_up(self, low: np.ndarray, high: np.ndarray) -> np.ndarray:
+        """The logarithm of the integral of the density of all residuals alike between numbers (m,)."""
+        places, weights = np.polynomial.legendre.leggauss(2 * int(np.ceil(np.max(high - low) / self.width)))
+        nodes = (low + high)[:, None] / 2 + (high - low)[:, None] / 2 * places
+        logs = self._log_density(np.zeros((nodes.size, 0)), nodes.ravel()).reshape(nodes.shape)
+        return logsumexp(logs, axis=1, b=weights) + np.log((high - low) / 2)
+
+    def _between(self, rows: np.ndarray, low: np.ndarray, high: np.ndarray) -> np.ndarray:
+        """The logarithm of the share of smoothed residuals between numbers (m,); where it underflows that of the
+        density at the end nearest to the residuals, over a width.
+        """
+        shares = [self._shares(rows[part], low[part], high[part]) for part in slices(len(rows), ROWS_AT_ONCE)]
+        found = self.normal.mass(low, high, np.concatenate([np.zeros(0), *shares]))
+        far = found < np.finfo(float).tiny
+        with np.errstate(divide="ignore"):
+            logs = np.log(found)
+        if far.any():
+            nearest = np.clip(self.normal.centre, low[far], high[far])
+            logs[far] = self._log_density(rows[far], nearest) + np.log(self.width)
+        return logs
+
+    def _shares(self, rows: np.ndarray, low: np.ndarray, high: np.ndarray) -> np.ndarray:
+        """Σᵢ wᵢ P(low < vᵢ + width ε < high), (m,)."""
+        if self.forest is None:
+            ends = [np.searchsorted(self._sums.values, each) for each in (low, high)]
+            return (ends[1] - ends[0]) / len(self.values)
+        weights = self.forest.sparse(rows)
+        starts, sizes = weights.indptr[:-1], np.diff(weights.indptr)
+        away = [(np.repeat(each, sizes) - self.values[weights.indices]) / self.width for each in (low, high)]
+        return np.add.reduceat(weights.data * probability_between(*away), starts)
 
     def _log_sums(self, rows: np.ndarray, gaps: np.ndarray) -> np.ndarray:
         """log Σᵢ wᵢ exp(−(gap − vᵢ)² / 2 width²), (m,)."""

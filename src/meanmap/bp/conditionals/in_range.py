@@ -39,6 +39,8 @@ class InRange:
         The least and the largest number of all rows, to which all other draws beyond the limits are set.
     within : pair of float
         Where the transformation is regular; beyond the density falls as the kernel does there.
+    step : float
+        Of whole or rounded numbers: their density is a probability over the step. Else 0.
     """
 
     law: GivenParents
@@ -48,15 +50,17 @@ class InRange:
     limits: tuple[float, float]
     reached: tuple[float, float]
     within: tuple[float, float]
+    step: float
 
     @classmethod
     def fit(cls, rows: np.ndarray, raw: np.ndarray, transformation: Transformation, column: CodedColumn) -> "InRange":
         """Fit to rows of the parents and numbers (n, 1) in the unit of the column."""
         plain, low, high = transformation.kind == "plain", float(raw.min()) / 2, (1 + float(raw.max())) / 2
         within = column.limits if plain else (low, high if transformation.kind == "log odds" else np.inf)
-        law = GivenParents.fit(rows, transformation(raw))
+        slope = np.exp(transformation.log_slopes(np.array([np.median(raw)])))
+        law = GivenParents.fit(rows, transformation(raw), column.step * float(slope[0]))
         reached = float(raw.min()), float(raw.max())
-        return cls(law, transformation, column.centre, column.scale, column.limits, reached, within)
+        return cls(law, transformation, column.centre, column.scale, column.limits, reached, within, column.step)
 
     @property
     def rows(self) -> int:
@@ -79,9 +83,23 @@ class InRange:
 
     def log_chance(self, rows: np.ndarray, value: np.ndarray) -> np.ndarray:
         """The logarithm of the density of numbers (m, 1) at rows of the parents."""
+        if self.step:
+            return self._log_chance_of_rounded(rows, self.centre + self.scale * value[:, 0])
         raw, slopes = self._regular(value)
         beyond = (value - (raw - self.centre) / self.scale) / self.widths(value)
         return self.law.log_chance(rows, self.transformation(raw)) + (slopes - beyond**2 / 2)[:, 0]
+
+    def _log_chance_of_rounded(self, rows: np.ndarray, raw: np.ndarray) -> np.ndarray:
+        """From the probability of all that is rounded to numbers (m,), or set to them as the limit. One row in n + 1 is
+        reserved for numbers that no row has, of a Cauchy distribution.
+        """
+        half = self.step / 2
+        low = np.where(raw - half <= self.limits[0], -np.inf, raw - half)
+        high = np.where(raw + half >= self.limits[1], np.inf, raw + half)
+        ends = [np.where(np.isinf(each), each, self.transformation(each)) for each in (low, high)]
+        unseen = np.diff(np.arctan((np.array([low, high]) - self.centre) / self.scale), axis=0)[0] / np.pi
+        seen = np.log(self.rows) + self.law.log_mass(rows, *ends)
+        return np.logaddexp(seen, np.log(unseen)) - np.log((self.rows + 1) * self.step / self.scale)
 
     def widths(self, value: np.ndarray) -> np.ndarray:
         """The bandwidth by which draws are smoothed to a density."""
@@ -135,11 +153,11 @@ def number_given(rows: np.ndarray, values: np.ndarray, column: CodedColumn) -> G
     The transformation under which a linear regression with normal noise has the largest likelihood is used if it makes
     held-out rows more probable, by two standard errors, than the untransformed numbers.
     """
-    if not rows.shape[1] or not np.isfinite(column.limits).any():  # without parents draws are values of rows
-        return GivenParents.fit(rows, values)
+    if not column.step and (not rows.shape[1] or not np.isfinite(column.limits).any()):
+        return GivenParents.fit(rows, values)  # without parents draws are values of rows
     raw = np.clip(column.centre + column.scale * values, *column.limits)
     plain = InRange.fit(rows, raw, Transformation("plain", 0.0, -np.inf, np.inf, column.centre, column.scale), column)
-    tried = _tried(rows, raw[:, 0]) if column.column.kind in ("number", "count") else None
+    tried = _tried(rows, raw[:, 0]) if rows.shape[1] and column.column.kind in ("number", "count") else None
     if tried is None:
         return plain
     other = InRange.fit(rows, raw, tried, column)

@@ -3,11 +3,11 @@
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.special import log_ndtr
+from scipy.special import log_ndtr, ndtr
 
 from meanmap.core.bisection import bisect
 
-__all__ = ["NormalPart"]
+__all__ = ["NormalPart", "probability_between"]
 
 # Bisections that find the share.
 STEPS = 30
@@ -62,6 +62,14 @@ class NormalPart:
         normal = -(away**2) / 2 - np.log(np.sqrt(2 * np.pi) * self.scale)
         return np.logaddexp(np.log1p(-self.share) + logs, np.log(self.share) + normal)
 
+    def mass(self, low: np.ndarray, high: np.ndarray, shares: np.ndarray) -> np.ndarray:
+        """The probabilities of residuals between numbers (m,), from `shares` without this part."""
+        if not self.share:
+            return shares
+        return (1 - self.share) * shares + self.share * probability_between(
+            (low - self.centre) / self.scale, (high - self.centre) / self.scale
+        )
+
     def draw(self, gaps: np.ndarray, random: np.random.Generator) -> np.ndarray:
         """Draws (m,) of the density without this part, some of them replaced by draws of it."""
         own = random.random(len(gaps)) < self.share
@@ -77,3 +85,8 @@ class NormalPart:
             np.logaddexp(kept + rest, share + log_ndtr(side)) for rest, side in ((below, away), (above, -away))
         )
         return float(under - over)
+
+
+def probability_between(low: np.ndarray, high: np.ndarray) -> np.ndarray:
+    """Of a standard normal number, with all digits on both sides of zero."""
+    return np.where(low > 0, ndtr(-low) - ndtr(-high), ndtr(high) - ndtr(low))

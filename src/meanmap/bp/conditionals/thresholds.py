@@ -81,9 +81,10 @@ class Thresholds:
         """The bin of each value; values equal to a threshold belong to the bin below."""
         return np.clip(np.searchsorted(self.at, values, side="left") - 1, 0, len(self.at) - 2)
 
-    def log_density(self, shares: np.ndarray, values: np.ndarray) -> np.ndarray:
-        """The log density of a number (m, 1) in each row from probabilities of bins, with tails; of a column with few
-        values the log probability.
+    def log_density(self, shares: np.ndarray, values: np.ndarray, step: float) -> np.ndarray:
+        """The log density of a number (m, 1) in each row from probabilities of bins, with tails; the log probability of
+        a value that often comes back, and of all numbers of a column of few values; of numbers rounded to a step the
+        probability over that step.
         """
         bins = self.bins(values)
         shares = np.maximum(shares, ANYWHERE / shares.shape[1])
@@ -91,9 +92,21 @@ class Thresholds:
         if self.points.all():
             return np.log(found * np.where(np.isin(values[:, 0], self.edges[1:]), 1, NEVER_SEEN))
         inside = (self.at[0] <= values[:, 0]) & (values[:, 0] <= self.at[-1])
+        if step:
+            cell = values + np.array([-step / 2, step / 2])
+            found = np.diff(self._below(shares, cell), axis=1)[:, 0] / step
+        else:
+            found = found / np.where(self.points, 1.0, np.diff(self.edges))[bins[:, 0]]
         with np.errstate(divide="ignore"):
-            logs = np.log(inside * found / np.diff(self.edges)[bins[:, 0]])
+            logs = np.log(inside * found)
         return with_tails(logs, values, self.at[:1], self.at[-1:])
+
+    def _below(self, shares: np.ndarray, values: np.ndarray) -> np.ndarray:
+        """The probabilities of less than numbers (m, k) in each row."""
+        bins = self.bins(values)
+        shares = shares / shares.sum(axis=1, keepdims=True)
+        beyond = np.clip((self.at[bins + 1] - values) / np.diff(self.at)[bins], 0, 1)
+        return np.take_along_axis(np.cumsum(shares, axis=1), bins, 1) - beyond * np.take_along_axis(shares, bins, 1)
 
 
 def few_values(values: np.ndarray) -> bool:
