@@ -207,7 +207,7 @@ def level_page(level: dict[str, list[float]]) -> list[str]:
         rows.append([row, *("" if c is None else shown(int(c[0]), int(c[1])) for c in each)])
     return [
         *list_table(head, rows, "Rejection rates of our test under conditional independence, level 0.05"),
-        f"{_repeats(mine)} data sets per cell; bold outside the 99 % binomial bounds of 0.05.",
+        f"{_repeats(mine)} data sets per cell; bold outside the 99% binomial bounds of 0.05.",
         "",
     ]
 

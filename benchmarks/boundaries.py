@@ -112,7 +112,7 @@ def gathered(path: Path) -> Found:
 
 
 def page(found: Found) -> str:
-    """The tables of the documentation; rates outside the 99 % binomial bounds of .05 are bold."""
+    """The tables of the documentation; rates outside the 99% binomial bounds of .05 are bold."""
     lines = []
     for question, (_, counted, _) in QUESTIONS.items():
         rows = []

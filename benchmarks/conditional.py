@@ -170,7 +170,7 @@ def measure(executor: Executor | None = None) -> Found:
 
 
 def page(found: Found) -> str:
-    """Both tables of the documentation; rates outside the 99 % binomial bounds of the level are bold."""
+    """Both tables of the documentation; rates outside the 99% binomial bounds of the level are bold."""
     repeats = found["level repeats"]
     rows = [
         [c["method"], c["kind"], c["n"], c["d"], shown(c["rejected"], repeats), duration(c["seconds"])]
@@ -178,7 +178,7 @@ def page(found: Found) -> str:
     ]
     head = ["method", "functions", "n", "columns of z", "rejected", "processor seconds per test"]
     lines = list_table(head, rows, "Rejection rates under conditional independence, level 0.05")
-    lines += [f"{repeats} data sets per row; bold outside the 99 % binomial bounds of 0.05.", ""]
+    lines += [f"{repeats} data sets per row; bold outside the 99% binomial bounds of 0.05.", ""]
     methods = list(found["power"][0]["rates"])
     rows = [
         [f"{row['kind']}, {row['d']}, {row['effect']}", *(f"{row['rates'][name]:.2f}" for name in methods)]

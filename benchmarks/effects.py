@@ -29,7 +29,7 @@ Found = dict[str, Any]
 
 
 def ours(model: Model, table: Table) -> Answer:
-    """Estimate, and the interval of 90 %."""
+    """Estimate, and the interval of 90%."""
     found = BayesianNetwork(model.arrows).effect(table, "y", of="t", from_=model.ends[0], to=model.ends[1], rng=0)
     difference = found.difference(model.label)
     low, high = difference.interval(LEVEL)
@@ -127,7 +127,7 @@ def page(found: Found) -> str:
     sizes = sorted({int(key.rsplit("; ", 1)[1]) for key in found})
     summed = [line for rows in sizes for line in _summed(found, rows)]
     head = ["rows", "method", "models", "tables", "mean absolute bias, s.e.", "largest", "coverage", "width"]
-    lines = list_table(head, summed, "All models with an answer: 90 % intervals, widths relative to those of effect")
+    lines = list_table(head, summed, "All models with an answer: 90% intervals, widths relative to those of effect")
     each = []
     for key, one in found.items():
         name, rows = key.rsplit("; ", 1)

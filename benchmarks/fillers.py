@@ -18,7 +18,7 @@ DRESSINGS = 2
 # Of tables, or quantiles of a cell, from peers that run where an environment variable names a Python that has them.
 DRAWS = 20
 OURS = "DependencyNetwork"
-# For each hidden cell, in the order of the table: mean, score, the share of it that is in the interval of 90 %, and
+# For each hidden cell, in the order of the table: mean, score, the share of it that is in the interval of 90%, and
 # whether it lies in the closed interval.
 Answer = tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]
 

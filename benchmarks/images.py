@@ -49,7 +49,7 @@ def blobs(rng: Generator) -> np.ndarray:
 
 
 def gaussian(image: np.ndarray, most: float, rng: Generator) -> np.ndarray:
-    """Gaussian noise of 12 % of the range."""
+    """Gaussian noise of 12% of the range."""
     return image + SHARE * most * rng.normal(size=image.shape)
 
 
@@ -89,7 +89,7 @@ def with_holes(image: np.ndarray, rng: Generator) -> np.ndarray:
 
 
 def restored(clean: np.ndarray, noisy: np.ndarray, rng: Generator) -> Found:
-    """Errors of the last images by a model of the first, and shares of pixels that 90 % intervals hold."""
+    """Errors of the last images by a model of the first, and shares of pixels that 90% intervals hold."""
     started = time.process_time()
     model = ForestGrid().fit(list(clean[:LEARNED]), list(noisy[:LEARNED]), rng=0)
     truth, seen = clean[LEARNED:], noisy[LEARNED:]

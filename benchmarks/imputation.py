@@ -32,8 +32,8 @@ CANCER_HIDDEN, PUBLISHED, CANCER_SEED = 0.3, 0.0835, 7_500_000
 TITLES = {
     "score": "Ranked probability score",
     "rmse": "Error",
-    "inside": "Coverage of 90 % intervals",
-    "closed": "Coverage of closed 90 % intervals",
+    "inside": "Coverage of 90% intervals",
+    "closed": "Coverage of closed 90% intervals",
 }
 Found = dict[str, Any]
 
@@ -90,7 +90,7 @@ def _filled(method: str, truth: np.ndarray, mechanism: str, seed: int) -> list[f
 
 
 def published() -> Found:
-    """Errors on breast cancer, columns from 0 to 1 and 30 % of the cells hidden, as missForest was judged."""
+    """Errors on breast cancer, columns from 0 to 1 and 30% of the cells hidden, as missForest was judged."""
     from sklearn.datasets import load_breast_cancer
 
     x = load_breast_cancer().data
@@ -177,7 +177,7 @@ def opening(found: Found) -> str:
 def summary(found: Found) -> list[str]:
     """Good tables and mean coverage, a row for each mechanism."""
     lines, counted = [], "Tables with the best score, or one within a standard error of it"
-    for title in (counted, "Mean coverage of 90 % intervals"):
+    for title in (counted, "Mean coverage of 90% intervals"):
         rows = []
         for mechanism in MECHANISMS:
             of_all = found[mechanism]
@@ -209,7 +209,7 @@ def stands_out(key: str, values: np.ndarray, best: np.ndarray, low: float, high:
 
 
 def chance(each: Found) -> tuple[float, float]:
-    """Between which shares exact 90 % intervals hold as many cells as were hidden, in 99 of 100 tables."""
+    """Between which shares exact 90% intervals hold as many cells as were hidden, in 99 of 100 tables."""
     cells = HIDDEN * each["rows"] * each["columns"] * len(each["joint normal"]["inside"])
     reach = 2.576 * np.sqrt(0.09 / cells)
     return 0.9 - reach, min(0.9 + reach, 1.0)

@@ -144,7 +144,7 @@ def named(found: Found) -> dict[str, str]:
         "large-times": f"{test[many]['seconds'] / beside[many]['seconds']:.1f}",
         "large-times-most": f"{test[most]['seconds'] / beside[most]['seconds']:.1f}",
         "large-times-independence": f"{apart[most]['seconds'] / beside[most]['seconds']:.0f}",
-        "large-reading": f"{100 * found['reading'][most]['seconds'] / test[most]['seconds']:.0f} %",
+        "large-reading": f"{100 * found['reading'][most]['seconds'] / test[most]['seconds']:.0f}%",
         "large-held": f"{max(each['gibibytes'] for each in (*test.values(), *apart.values())):.1f} GiB",
         "large-worker": f"{max(found['two-sample test by two workers of Dask'][most]['workers']):.1f} GiB",
     }

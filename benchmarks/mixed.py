@@ -172,7 +172,7 @@ def calibrate(name: str, repeats: int, seconds: float = np.inf) -> Found:
 def page(found: Found) -> str:
     """One line for each parameter of each model."""
     together = iter(holm(np.array([cell["p"] for of in found.values() for cell in of["cells"].values()])).tolist())
-    head = ["model", "repetitions", "with a warning", "parameter", "in 90 % intervals", "p-value", "corrected (Holm)"]
+    head = ["model", "repetitions", "with a warning", "parameter", "in 90% intervals", "p-value", "corrected (Holm)"]
     rows = []
     for name, of in found.items():
         for at, (parameter, cell) in enumerate(of["cells"].items()):

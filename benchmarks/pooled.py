@@ -1,7 +1,7 @@
 """Do pooled intervals hold? nice python -m benchmarks.pooled --keep, half an hour.
 
 A share of all cells is hidden at random, tables are drawn, least squares is pooled by Rubin's rules, and its intervals
-of 95 % are compared with the coefficients that data were made with.
+of 95% are compared with the coefficients that data were made with.
 """
 
 import sys

@@ -100,7 +100,7 @@ def measure(
 
 
 def page(found: dict[str, dict[str, list[int]]]) -> str:
-    """The table; rates outside the 99 % binomial bounds of the level are bold."""
+    """The table; rates outside the 99% binomial bounds of the level are bold."""
     ours, *others = next(iter(found.values()))
     head = ["function of z", "data sets", ours, f"{ours}, without a warning", "data sets of the others", *others]
     rows = [

@@ -2,7 +2,7 @@
 
 PYTHON is an interpreter with statsmodels, DoWhy, causal-learn, Bambi and Evidently. Each answer comes from a process of
 its own; counted are its lines after the table is read, and processor seconds with imports and compilation. The trial
-has 3000 rows: an id, gaps in 3 % of the ages, one score of 99999, and an arm that depends on age and site and raises
+has 3000 rows: an id, gaps in 3% of the ages, one score of 99999, and an arm that depends on age and site and raises
 the score by 3. The schools are 30 groups of 20 rows. The batches are 400 rows of reference and eight batches of 100; in
 the last three the weight is half a standard deviation larger.
 """

@@ -480,7 +480,7 @@ tests of two samples and of independence depend on how rows are divided among Pa
 Tests also keep their levels on difficult data (heavy tails, ties, rare labels, labels with Zipf's distribution, a
 different label in each row, 5 rows against 400, codes for missing values, values missing where they are large, more
 columns than rows, zeros, dates): tests/stats/test_levels.py counts rejections in a thousand data sets of each. At level
-.05, the 99 % bounds are 33 to 69 rejections. Tests of two samples rejected 35 to 55 times, and 32 to 57 times with 5
+.05, the 99% bounds are 33 to 69 rejections. Tests of two samples rejected 35 to 55 times, and 32 to 57 times with 5
 rows against 400 (with 5 against 5000 and heavy tails 100 times in 2000, with bounds of 75 to 126). Tests of three
 samples rejected 39 to 55 times, of independence 41 to 59, of joint independence 35 to 61, and of conditional
 independence by ``"kci"`` 39 to 57. The exceptions:

@@ -71,7 +71,7 @@ INSTEAD = {
     r"\bunder the hypothesis\b": "under the null hypothesis",
     r"\bholds? together\b": "are simultaneous",
     r"\b(under|over) (the|all) exchanges\b": "under the permutations",
-    r"\bintervals? of [\d.]+ ?%": "90 % intervals",
+    r"\bintervals? of [\d.]+ ?%": "90% intervals",
     r"\bmeasured to hold\b": "covered, in simulations",
     r"\bround loops\b": "in loops; that form loops",
     r"\bstarted anew\b": "restarted",

@@ -111,7 +111,7 @@ def test_a_model_that_is_learned_once_refuses_draws():
 
 @pytest.mark.slow
 def test_gaps_that_are_not_at_random_shift_means_and_a_shift_says_by_how_much():
-    """As the documentation says, in fresh tables: of 40, a right interval of 90 % holds in at least 29 with probability
+    """As the documentation says, in fresh tables: of 40, a right interval of 90% holds in at least 29 with probability
     .999. Values are missing with odds that grow with them by e for each standard deviation.
     """
     held = {"at random": 0, "larger ones": 0, "shifted": 0, "any shift": 0}

@@ -347,7 +347,7 @@ def test_notes_of_many_files_are_one_and_counts_are_sums(tmp_path):
 
 
 def test_a_batch_without_its_usual_gaps_is_named(tmp_path):
-    """12 % missing, and then none: no alarm, but not a word either."""
+    """12% missing, and then none: no alarm, but not a word either."""
     rng = np.random.default_rng(5)
     for name, n, lost in (("reference", 800, 0.12), ("b1", 200, 0.12), ("b2", 200, 0.0)):
         frame = pd.DataFrame({"a": rng.normal(size=n), "b": rng.normal(size=n)})
@@ -356,7 +356,7 @@ def test_a_batch_without_its_usual_gaps_is_named(tmp_path):
     found = run(tmp_path / "reference.csv", tmp_path / "b?.csv", "--seed", 0)
     assert found.exit_code == 0
     (note,) = [line for line in found.stdout.splitlines() if "fewer values are missing" in line]
-    assert "b2.csv: fewer values are missing, which raises no alarm: 'a' in 0 % of the rows, 1" in note
+    assert "b2.csv: fewer values are missing, which raises no alarm: 'a' in 0% of the rows, 1" in note
 
 
 def test_evidence_below_the_limit_is_said_with_the_exit_code(tmp_path):

@@ -118,7 +118,7 @@ def test_a_page_of_clusters_has_pvalues_of_columns_and_no_shares(tmp_path):
 def test_effects(files):
     first, second, table = files
     found = run("two-sample", first, second, "--effect", "--seed", 0)
-    assert "difference between first.csv and second.csv, with 95 % intervals" in found.stdout
+    assert "difference between first.csv and second.csv, with 95% intervals" in found.stdout
     found = json.loads(run("independence", table, "--x", "x", "--y", "y", "--effect", "--json", "--seed", 0).stdout)
     assert found["effect"]["correlation"][1] > 0
     asked = ["conditional", table, "--x", "x", "--y", "y", "--z", "z", "--effect", "--json", "--seed", 0]
@@ -728,7 +728,7 @@ def test_samples_have_their_names_in_all_lines(tmp_path):
     table.to_csv(tmp_path / "table.csv", index=False)
     found = run("two-sample", tmp_path / "table.csv", "--by", "arm", "--effect", "--seed", 0)
     assert "column 'score' of arm=A and arm=B holds 99999 in 1 of 120 rows" in found.stdout
-    assert "difference between arm=A and arm=B, with 95 % intervals" in found.stdout
+    assert "difference between arm=A and arm=B, with 95% intervals" in found.stdout
     for name in "ab":
         table[["score"]].to_csv(tmp_path / f"{name}.csv", index=False)
     found = run("two-sample", tmp_path / "a.csv", tmp_path / "b.csv", "--seed", 0)

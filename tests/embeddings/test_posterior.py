@@ -77,7 +77,7 @@ def truth(at, lengthscale):
 
 @pytest.mark.parametrize(("n", "lengthscale"), [(50, 1.0), (400, 0.25), (400, 1.0)])
 def test_intervals_cover_as_they_say(n, lengthscale):
-    """Share of [-2.5, 3.5] where the 80 % interval holds the truth, over 60 samples: .76 to .88."""
+    """Share of [-2.5, 3.5] where the 80% interval holds the truth, over 60 samples: .76 to .88."""
     at = np.linspace(-2.5, 3.5, 61)
     shares = []
     for seed in range(60):

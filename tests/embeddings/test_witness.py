@@ -19,7 +19,7 @@ def truth(at, shift, scale):
 
 @pytest.mark.parametrize(("n", "scale"), [(50, 1.0), (400, 0.5)])
 def test_intervals_cover_the_true_witness(n, scale):
-    """Share of [-2, 4] where the 80 % interval holds the truth, over 60 pairs of samples: .76 to .88, as for one."""
+    """Share of [-2, 4] where the 80% interval holds the truth, over 60 pairs of samples: .76 to .88, as for one."""
     at = np.linspace(-2.0, 4.0, 61)
     shares = []
     for seed in range(60):

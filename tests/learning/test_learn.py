@@ -48,7 +48,7 @@ def test_the_grid_of_normals_has_two_modes_with_the_median_between():
     assert fit.modes[0].spread[0] < 0.1
     assert fit.report.converged
     assert fit.kernel is fit.modes[0].kernel
-    assert "2 %" in str(fit) or "1 %" in str(fit) or "3 %" in str(fit)
+    assert "2%" in str(fit) or "1%" in str(fit) or "3%" in str(fit)
 
 
 def test_modes_are_local_maxima_of_the_pseudolikelihood():
@@ -162,7 +162,7 @@ KINDS = {
 @pytest.mark.slow
 @pytest.mark.parametrize("form", KINDS)
 def test_the_mode_of_sums_and_products_is_a_maximum(form):
-    """In the scaled sample: no lengthscale 5 % shorter or longer is better, but at the bounds."""
+    """In the scaled sample: no lengthscale 5% shorter or longer is better, but at the bounds."""
     x, z = X[:100], X[100:]
     fit = mm.learn_kernel(x, KINDS[form], landmarks=z, rng=0)
     d, own = 2, form in ("by column", "columns")
@@ -331,7 +331,7 @@ def test_a_column_that_the_common_lengthscale_cannot_see_is_named(form):
 def test_how_far_draws_agree_about_a_mode_is_said_in_words():
     fit = mm.learn_kernel(X, rng=0)
     assert re.search(
-        r"objective -[\d.]+, lengthscale ±\d+ % between draws, the highest mode in \d+% of draws", str(fit)
+        r"objective -[\d.]+, lengthscale ±\d+% between draws, the highest mode in \d+% of draws", str(fit)
     )
     assert "draws" not in str(mm.learn_kernel(X, rng=0, draws=1)).split("\n")[1]
 
@@ -345,14 +345,14 @@ def test_a_second_group_of_rows_is_not_called_outliers():
         return data_doubts(np.hstack([of, *map(np.atleast_1d, far)])[:, None], ("x",))
 
     (group,) = said(30 + rng.normal(size=25))
-    assert group.startswith("25 values of x (5 % of the rows) lie close together near 2")
+    assert group.startswith("25 values of x (5% of the rows) lie close together near 2")
     assert "Trim" not in group
     assert "lengthscales learned from each group alone" in group
     both = said(30 + rng.normal(size=25), -400.0, 900.0)
     assert [("group of rows" in each, "Trim" in each) for each in both] == [(True, False), (False, True)]
     assert both[1].startswith("2 values of x lie more than 10 robust standard deviations away")
     assert len(said(30 + rng.normal(size=10), -60 + rng.normal(size=10))) == 2
-    assert ["Trim" in each for each in said(30 + 0.1 * rng.normal(size=3))] == [True]  # .6 % of the rows
+    assert ["Trim" in each for each in said(30 + 0.1 * rng.normal(size=3))] == [True]  # .6% of the rows
     tails = [rng.standard_cauchy(1000) for _ in range(100)] + [rng.lognormal(sigma=2, size=1000) for _ in range(100)]
     assert sum("group of rows" in each for tail in tails for each in said(of=tail)) <= 6
 

@@ -65,11 +65,11 @@ def test_long_tails_do_not_squash_the_rest():
     values = np.append(rng.normal(size=2000), 1e6)
     (panel,) = groups_chart("a", {"x": {"v": values}}).panels
     assert panel.marks[0].places["x2"].max() < 10
-    assert panel.note.startswith("0.05 % of rows lie outside of ")
+    assert panel.note.startswith("0.05% of rows lie outside of ")
     assert "and 1e+06" in panel.note
     heavy = np.exp(rng.normal(0.0, 1.6, 400))
     (panel,) = groups_chart("a", {"x": {"v": heavy}}).panels
-    assert panel.marks[0].places["y"].max() < 50  # in bars of the whole range it was 70 % and more
+    assert panel.marks[0].places["y"].max() < 50  # in bars of the whole range it was 70% and more
     (panel,) = pairs_chart("a", {"v": values}, {"w": rng.normal(size=2001)}).panels
     assert np.max(panel.marks[0].places["x"]) < 10
     assert "rows lie further out and are not drawn" in panel.note

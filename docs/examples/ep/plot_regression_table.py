@@ -36,7 +36,7 @@ for columns in (["dose", "age", "weight"], ["dose", "age"], ["age", "weight"]):
     print(f"{', '.join(columns):20}  log evidence {smaller.log_evidence:.2f}")
 
 # %%
-# A prediction averages over the posterior of the coefficients; the band is a 95 % interval of the probability itself.
+# A prediction averages over the posterior of the coefficients; the band is a 95% interval of the probability itself.
 
 doses = np.linspace(0, 8, 60)
 figure, axes = plt.subplots()

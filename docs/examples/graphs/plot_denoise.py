@@ -52,7 +52,7 @@ figure.colorbar(shown, ax=axes[-1], shrink=0.7)
 for name, beliefs in {"4 neighbours, whole messages": restored, "8 neighbours, .4": careful}.items():
     inside = (beliefs.quantile(0.05) <= clean) & (clean <= beliefs.quantile(0.95))
     squares = (beliefs.mean() - clean) ** 2
-    print(f"{name}: 90 % intervals hold {inside.mean():.2f} of all pixels, {inside[np.isnan(noisy)].mean():.2f} of")
+    print(f"{name}: 90% intervals hold {inside.mean():.2f} of all pixels, {inside[np.isnan(noisy)].mean():.2f} of")
     print(f"  broken ones; root mean square error {squares.mean() ** 0.5:.1f}, of broken ones", end=" ")
     print(f"{squares[np.isnan(noisy)].mean() ** 0.5:.1f}, of the noise 30")
 print(f"messages of {model.field.learned.length} values")

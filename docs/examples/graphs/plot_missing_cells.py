@@ -55,7 +55,7 @@ print(f"flowers: {right:.0%} right")
 belief = model.predict(gaps, targets=["height"])["height"]
 low, middle, high = belief.quantile([0.05, 0.5, 0.95]).T
 inside = (low <= truth["height"]) & (truth["height"] <= high)
-print(f"90 % intervals hold {inside.mean():.0%} of the heights")
+print(f"90% intervals hold {inside.mean():.0%} of the heights")
 
 # %%
 # ``score`` is the log density of each row. A pot whose plant is tall in the dark stands out.
@@ -69,7 +69,7 @@ print("usual", model.score(odd)[0].round(1), "odd", model.score(odd)[1].round(1)
 drawn = model.sample(300, {"flowers": "no"}, rng=0)
 figure, axes = plt.subplots(1, 2, figsize=(9, 3.6), layout="constrained")
 order = np.argsort(middle)
-axes[0].fill_between(np.arange(300), low[order], high[order], alpha=0.3, label="90 %")
+axes[0].fill_between(np.arange(300), low[order], high[order], alpha=0.3, label="90%")
 axes[0].plot(truth["height"][order], ".", ms=3, label="height")
 axes[0].set(xlabel="pot, by predicted height", ylabel="height")
 axes[0].legend()

@@ -53,7 +53,7 @@ print(result)
 # The p-value is that of a permutation test. If nothing had changed, the labels "before" and "after" would be arbitrary,
 # and any permutation of them would be as likely to give a statistic at least as large as the observed one. This
 # argument needs no assumption about the distributions and no large sample: a true null hypothesis gives a p-value below
-# .05 with a probability of at most 5 %. The seed is part of the result and reproduces the same number.
+# .05 with a probability of at most 5%. The seed is part of the result and reproduces the same number.
 
 figure, axes = plt.subplots(figsize=(6, 3), layout="constrained")
 result.plot(axes)

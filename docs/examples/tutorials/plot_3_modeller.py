@@ -110,13 +110,13 @@ axes.legend()
 # Is it right?
 # ------------
 #
-# Rows that were not used for learning show it: how many of the central 80 % intervals contain the truth?
+# Rows that were not used for learning show it: how many of the central 80% intervals contain the truth?
 
 late = rng.uniform(0, 24, 300)
 peaks = np.exp(-(((late - 8) / 1.5) ** 2)) + np.exp(-(((late - 18) / 2) ** 2))
 truth = 200 + 1500 * peaks + 100 * rng.normal(size=300)
 low, high = model.query({"hour": late * np.pi / 12}, targets=["traffic"])["traffic"].quantile([0.1, 0.9]).T
-print(f"in the central 80 %: {np.mean((low <= truth) & (truth <= high)):.2f}")
+print(f"in the central 80%: {np.mean((low <= truth) & (truth <= high)):.2f}")
 
 # %%
 # Saving the model

@@ -93,22 +93,22 @@ def pooled(
 
     Notes
     -----
-    Linear regressions on imputed tables had valid intervals: with 200 rows and 15 % of all cells missing, 95 %
+    Linear regressions on imputed tables had valid intervals: with 200 rows and 15% of all cells missing, 95%
     intervals covered coefficients in .94 to .95 of 193 data sets (standard error .016).
 
     Coefficients of products and squares are shrunk slightly towards zero, because draws include each only after
     held-out rows confirm it: for .5 the mean was .48 in 38 data sets (standard error .01). Weaker ones are shrunk more.
     Where gaps in a factor depend on the response, a square came out too large (1.12 for 1, 12 data sets). A sine of one
-    and a half periods came out as 1.86 for 2. Means of skew columns and counts come out 3 % too small where half is
-    missing, large values more often; that of a cost, which is 0 or lognormal, was right within 2 % (twice 40 data sets;
-    90 % intervals held in 39 and 36, and those of the share of zeros in 35 and 36). Where only the response is missing
+    and a half periods came out as 1.86 for 2. Means of skew columns and counts come out 3% too small where half is
+    missing, large values more often; that of a cost, which is 0 or lognormal, was right within 2% (twice 40 data sets;
+    90% intervals held in 39 and 36, and those of the share of zeros in 35 and 36). Where only the response is missing
     at random, rows without gaps are as good.
 
     All this is for values that are missing at random given the observed ones. If values are missing because of what
     they are, the data cannot show it: imputed values are biased, by an amount that more rows do not reduce. No single
     factor would widen intervals correctly for all tables, so they are not widened. Of a normal column with standard
-    deviation 1, 30 % were missing, with odds that grow by a factor of e for each unit. Where the other columns explain
-    .2, .5 and .8 of its variance, 90 % intervals covered .79, .82 and .86 of the missing values, and the mean in 2, 4
+    deviation 1, 30% were missing, with odds that grow by a factor of e for each unit. Where the other columns explain
+    .2, .5 and .8 of its variance, 90% intervals covered .79, .82 and .86 of the missing values, and the mean in 2, 4
     and 15 of 20 tables of 300 rows, in 0, 1 and 5 of 12 of 1000 rows; where the odds grow by e cubed, .46, .56 and .72
     of them. With gaps at random .89 to .91, and means in 17 to 19 of 20. Say by how much missing values may differ from
     what is filled in, shift these by several such amounts, pool again, and report what changes (Carpenter & Kenward

@@ -141,7 +141,7 @@ def believed(belief: Any, labels: list[str] | None) -> dict[str, float]:
     if np.ndim(belief.mean()):  # a point on a circle
         return dict(zip(("mean cosine", "mean sine"), belief.mean().tolist(), strict=True))
     low, middle, high = (float(value) for value in belief.quantile([0.05, 0.5, 0.95]))
-    return {"mean": float(belief.mean()), "sd": float(belief.sd()), "5 %": low, "median": middle, "95 %": high}
+    return {"mean": float(belief.mean()), "sd": float(belief.sd()), "5%": low, "median": middle, "95%": high}
 
 
 def draw(result: Any, path: Path) -> None:

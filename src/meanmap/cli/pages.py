@@ -92,7 +92,7 @@ def write_test(
     sections = [Section("The answer", shown, text, charts=first.charts, tables=(settings, *tables))]
     if effect is not None:
         warnings = (("warning", text) for text in in_own_words(effect.warnings))
-        large = f"{effect.method[:1].upper()}{effect.method[1:]}, with {100 * effect.confidence:g} % intervals."
+        large = f"{effect.method[:1].upper()}{effect.method[1:]}, with {100 * effect.confidence:g}% intervals."
         columns = () if getattr(result, "differences", ()) else effect.differences.tables()
         sections.append(
             Section("Effect size", large, tables=((("what", "value"), *effect.together(), *warnings), *columns))

@@ -41,9 +41,7 @@ Clusters = Annotated[
     str, typer.Option(help="Columns of clusters that stay whole, or the number of rows in a block of a time series.")
 ]
 
-WithEffect = Annotated[
-    bool, typer.Option("--effect", help="Also estimate the size of the effect, with 95 % intervals.")
-]
+WithEffect = Annotated[bool, typer.Option("--effect", help="Also estimate the size of the effect, with 95% intervals.")]
 
 
 def cluster_columns(clusters: str) -> list[str]:

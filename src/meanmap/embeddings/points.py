@@ -257,10 +257,10 @@ class PointEmbedding(Embedding, Readouts, BeliefPaged):
         names = names if len(names) == len(mean) else [f"column {j}" for j in range(len(mean))]
         rows = zip(names, mean, low, high, strict=True)
         table = (
-            ("column", "mean", "95 % interval"),
+            ("column", "mean", "95% interval"),
             *((f"{name}", f"{m:.4g}", f"{a:.4g} to {b:.4g}") for name, m, a, b in rows),
         )
-        chart = intervals_chart("The belief", [f"{name}" for name in names], mean, low, high, "mean and 95 % interval")
+        chart = intervals_chart("The belief", [f"{name}" for name in names], mean, low, high, "mean and 95% interval")
         facts = {"mean": mean, "interval": [low, high]}
         return Page("A belief", "", (Section("The belief", "", charts=(chart,), tables=(table,)),), facts)
 

@@ -82,7 +82,7 @@ def _far_doubts(name: str, column: np.ndarray) -> list[str]:
         apart = near[-1] - near[0] <= min(gaps[start], gaps[stop])
         if far and apart and len(near) >= max(GROUP * len(column), FEWEST):
             found.append(
-                f"{len(near)} values of {name} ({100 * len(near) / len(column):.2g} % of the rows) lie close together "
+                f"{len(near)} values of {name} ({100 * len(near) / len(column):.2g}% of the rows) lie close together "
                 f"near {np.median(near):.4g}, far from the others: a group of rows, not outliers. The gap can pull the "
                 "lengthscale up: compare with lengthscales learned from each group alone."
             )

@@ -18,7 +18,7 @@ from meanmap.learning.pseudolikelihood import objective
 __all__ = ["Landscape", "landscape_of"]
 
 # The range of lengthscales: from where every point sees one landmark to where all features are linear.
-SHORTEST = 0.1  # of the 2 % quantile of distances
+SHORTEST = 0.1  # of the 2% quantile of distances
 LONGEST = 10.0  # times the diameter
 NEAREST = 0.02
 

@@ -33,7 +33,7 @@ from meanmap.plots.paged import Paged
 __all__ = ["LearnedKernel", "learn_kernel"]
 
 SCORES = ("pseudolikelihood", "held-out")
-# All large terms of the pseudolikelihood are means over points: 600 of 1740 gave the same lengthscale within 4 %. The
+# All large terms of the pseudolikelihood are means over points: 600 of 1740 gave the same lengthscale within 4%. The
 # embedding of held-out points needs all pairs.
 MOST_POINTS = {"pseudolikelihood": 2000, "held-out": 1500}
 # With several hyperparameters, for which hundreds of gradients are needed.
@@ -81,7 +81,7 @@ class LearnedKernel(Paged, Value):
         if len(self.profile.values) == 1:
             return f"objective {mode.objective:.1f}"
         known = np.isfinite(mode.spread).any()
-        spread = f"lengthscale ±{100 * float(np.nanmax(mode.spread)):.0f} % between draws, " if known else ""
+        spread = f"lengthscale ±{100 * float(np.nanmax(mode.spread)):.0f}% between draws, " if known else ""
         return f"objective {mode.objective:.1f}, {spread}the highest mode in {mode.share:.0%} of draws"
 
     def _as_page(self, brief: bool = False) -> Page:
@@ -176,7 +176,7 @@ def learn_kernel(
 
     With fixed noise the pseudolikelihood is the mean log volume of the features minus half their variance over τ². In
     one and two dimensions the volume depends on how densely landmarks lie, so that **the lengthscale follows their
-    number**: 5 % of the sample resolves clusters of 5 % of it. In five or more dimensions it depends on the
+    number**: 5% of the sample resolves clusters of 5% of it. In five or more dimensions it depends on the
     dimension instead: on normal samples it is .21, .39 and .54 of the median distance in 5, 10 and 20. With `noise`
     well below 1 longer lengthscales win, for any data.
 

@@ -14,7 +14,7 @@ from meanmap.learning.landscape import Landscape
 
 __all__ = ["Mode", "Profile", "find_modes"]
 
-# Multiples along the profile; neighbours are about 25 % apart, and two modes of one objective were never nearer than 3.
+# Multiples along the profile; neighbours are about 25% apart, and two modes of one objective were never nearer than 3.
 GRID = 36
 # Where lengthscales differ by column: this many starts at random besides those of the profile.
 RANDOM_STARTS = 4

@@ -28,7 +28,7 @@ __all__ = ["Potential", "drawn", "log_posterior", "sample_kernel"]
 Potential = Callable[[jax.Array], jax.Array]
 
 MODELS = ("tempered", "fixed")
-# Two orders of magnitude about the median distance have 95 % of the prior.
+# Two orders of magnitude about the median distance have 95% of the prior.
 PRIOR_SPREAD = 1.2
 # Draws cost hundreds of gradients each.
 MOST_POINTS = 1000

@@ -93,7 +93,7 @@ def belief_panel(name: Hashable, numbers: Mapping[str, Any], before: str = "") -
         limits = numbers["mean"] - half, numbers["mean"] + half
         return Panel(Axis(str(name), limits=limits), Axis("density"), (mean,), note)
     density = Mark("area", {"x": numbers["grid"], "y": numbers["density"]}, "density")
-    ends = Mark("rules", {"x": list(numbers["interval"])}, "95 % interval", colour=2, dashed=True)
+    ends = Mark("rules", {"x": list(numbers["interval"])}, "95% interval", colour=2, dashed=True)
     return Panel(Axis(str(name)), Axis("density"), (density, mean, ends), note)
 
 
@@ -105,7 +105,7 @@ def belief_text(numbers: Mapping[str, Any]) -> str:
     if "observed" in numbers:
         return f"observed: {numbers['mean']:.4g}"
     low, high = numbers["interval"]
-    said = f"mean {numbers['mean']:.4g}, sd {numbers['sd']:.3g}, 95 % interval {low:.4g} to {high:.4g}"
+    said = f"mean {numbers['mean']:.4g}, sd {numbers['sd']:.3g}, 95% interval {low:.4g} to {high:.4g}"
     return said + "".join(f", {value:.4g} with probability {p:.2g}" for value, p in numbers.get("shares", {}).items())
 
 

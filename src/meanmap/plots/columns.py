@@ -178,7 +178,7 @@ def _edges(parts: Sequence[Tally], read: _Read) -> tuple[np.ndarray, str]:
         beyond = rows[(pooled < inner[0]) | (pooled > inner[1])].sum() / rows.sum()
         ends = [_said(read.axis, end) for end in (*inner, low, high)]
         note = (
-            f"{in_percent(float(beyond))} % of rows lie outside of {ends[0]} to {ends[1]} and are not drawn; "
+            f"{in_percent(float(beyond))}% of rows lie outside of {ends[0]} to {ends[1]} and are not drawn; "
             f"all lie between {ends[2]} and {ends[3]}."
         )
     inside = (pooled >= inner[0]) & (pooled <= inner[1])

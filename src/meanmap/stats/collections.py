@@ -13,7 +13,7 @@ from meanmap.stats.settings import finite_distances
 
 __all__ = ["column_kernel", "default_collection", "fused", "together"]
 
-# From half the 5 % quantile of the distances to their 95 % quantile. Five Laplace kernels had as much power as twenty
+# From half the 5% quantile of the distances to their 95% quantile. Five Laplace kernels had as much power as twenty
 # kernels of two shapes, or more, on the panel in the documentation (benchmarks/power.py).
 QUANTILES = (0.05, 0.95)
 LENGTHSCALES = 5

@@ -23,7 +23,7 @@ def rejection_page(result: Any) -> Page:
     share = np.searchsorted(np.sort(result.pvalues), u, side="right") / max(result.repeats, 1)
     band = {"x": u, "y1": np.maximum(u - half, 0), "y2": np.minimum(u + half, 1)}
     marks = (
-        Mark("band", band, "95 % of calibrated tests", colour=6),
+        Mark("band", band, "95% of calibrated tests", colour=6),
         Mark("line", {"x": u, "y": share}, f"{result.repeats} p-values"),
         Mark("rules", {"x": [result.level]}, f"level {result.level:g}", colour=1, dashed=True),
     )
@@ -40,14 +40,14 @@ def power_page(curve: Any) -> Page:
     low, high = np.array([each.interval() for each in curve.rates]).reshape(-1, 2).T
     said = [f"n = {n}: {rate:.3g}" for n, rate in zip(curve.sizes, rates, strict=True)]
     marks = (
-        Mark("band", {"x": curve.sizes, "y1": low, "y2": high}, "95 % interval"),
+        Mark("band", {"x": curve.sizes, "y1": low, "y2": high}, "95% interval"),
         Mark("line", {"x": curve.sizes, "y": rates}, "rejection rate", said),
         Mark("dots", {"x": curve.sizes, "y": rates}, "", said),
         Mark("rules", {"y": [each.level for each in curve.rates[:1]]}, "level", colour=6, dashed=True),
     )
     panel = Panel(Axis("number of points", log=True), Axis("rejection rate", limits=(0.0, 1.0)), marks)
     rows = zip(curve.sizes, rates, low, high, strict=True)
-    table = (("points", "rate", "95 % interval"), *((f"{n}", f"{r:.3f}", f"{a:.3f} to {b:.3f}") for n, r, a, b in rows))
+    table = (("points", "rate", "95% interval"), *((f"{n}", f"{r:.3f}", f"{a:.3f} to {b:.3f}") for n, r, a, b in rows))
     needed = curve.needed(POWER)
     answer = f"Power {POWER:g} " + ("is not reached." if needed is None else f"at {needed} points.")
     section = Section("The answer", answer, charts=(Chart("Power", (panel,)),), tables=(table,))

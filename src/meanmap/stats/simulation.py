@@ -45,7 +45,7 @@ class RejectionRate(Paged, Value):
     --------
     >>> result = RejectionRate(np.array([0.01, 0.2, 0.7, 0.04]), 0.05, 0, Report("finished", True, 4))
     >>> print(result)
-    rejected 2 of 4 data sets at level 0.05: rate 0.5, 95 % interval 0.0676 to 0.932
+    rejected 2 of 4 data sets at level 0.05: rate 0.5, 95% interval 0.0676 to 0.932
       finished after 4 steps
     """
 
@@ -110,7 +110,7 @@ class RejectionRate(Paged, Value):
         ax = new_axes(4, 4) if ax is None else ax
         half = self.band(confidence)
         u = np.linspace(0, 1, 201)
-        label = f"{100 * confidence:g} % of calibrated tests"
+        label = f"{100 * confidence:g}% of calibrated tests"
         ax.fill_between(u, np.maximum(u - half, 0), np.minimum(u + half, 1), color="0.9", label=label)
         ax.plot([0, 1], [0, 1], color="0.5", lw=0.8)
         share = np.arange(self.repeats + 1) / max(self.repeats, 1)
@@ -133,7 +133,7 @@ class RejectionRate(Paged, Value):
         low, high = self.interval()
         first = f"rejected {self.rejections} of {self.repeats} data sets at level {self.level:g}"
         report = str(self.report).replace("\n", "\n  ")
-        return f"{first}: rate {self.rate:.3g}, 95 % interval {low:.3g} to {high:.3g}\n  {report}"
+        return f"{first}: rate {self.rate:.3g}, 95% interval {low:.3g} to {high:.3g}\n  {report}"
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -219,7 +219,7 @@ class PowerCurve(Paged, Value):
         return power_page(self)
 
     def __str__(self) -> str:
-        lines = ["       n    rate   95 % interval"]
+        lines = ["       n    rate   95% interval"]
         for size, rate in zip(self.sizes, self.rates, strict=True):
             low, high = rate.interval()
             lines.append(f"{size:8d}   {rate.rate:.3f}   {low:.3f} to {high:.3f}")

@@ -15,7 +15,7 @@ __all__ = ["few", "notes_of_search"]
 # More notes of one kind are one.
 MOST_NOTED = 3
 # An edge is removed narrowly if no test had a p-value above this multiple of the level. Of pairs that are independent
-# at most 5 % are, at a level of .05.
+# at most 5% are, at a level of .05.
 NARROW = 2
 
 

@@ -142,7 +142,7 @@ def held(case, n, seeds):
 
 @pytest.mark.parametrize(("case", "n"), [(a_step, 400), (a_rule, 1000), (a_rule_of_two, 400), (a_rule_of_a_label, 400)])
 def test_effects_are_right_beside_jumps(case, n):
-    """10 tables: of intervals of 90 % fewer than 6 hold once in 600 times; smooth functions alone were off by .2."""
+    """10 tables: of intervals of 90% fewer than 6 hold once in 600 times; smooth functions alone were off by .2."""
     inside, off = held(case, n, range(10))
     assert inside >= 6
     assert abs(off) < 0.12
@@ -163,7 +163,7 @@ def test_effects_are_right_beside_jumps(case, n):
     ],
 )
 def test_intervals_hold_beside_jumps(case, n):
-    """100 tables: from .82 of intervals of 90 % on hold 99 times in 100."""
+    """100 tables: from .82 of intervals of 90% on hold 99 times in 100."""
     inside, _ = held(case, n, range(100, 200))
     assert inside >= binom.ppf(0.005, 100, 0.9)
 

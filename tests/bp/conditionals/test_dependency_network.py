@@ -146,7 +146,7 @@ def test_mixtures_have_the_least_score():
 
 
 def test_values_that_come_back_are_points():
-    """A narrow bin ends in each; values of 2 % of the rows, however many others there are."""
+    """A narrow bin ends in each; values of 2% of the rows, however many others there are."""
     values = np.concatenate([np.repeat([0.0, 1.0, 3.0], [50, 30, 20]), np.linspace(0.1, 2.9, 200)])
     found = Thresholds.of(values)
     assert found.edges[1:][found.points].tolist() == [0, 1, 3]
@@ -400,7 +400,7 @@ def test_what_cannot_be_learned_is_refused(model):
 
 
 def test_intervals_that_are_too_wide_and_many_gaps_are_told():
-    """b is twice a, which bins are too wide for: intervals of 50 % hold all fresh values, and a note says it."""
+    """b is twice a, which bins are too wide for: intervals of 50% hold all fresh values, and a note says it."""
     rng = np.random.default_rng(40)
     a, c, fresh = rng.normal(size=(3, 200))
     table = {"a": a, "b": 2 * a + 1e-4 * rng.normal(size=200), "c": np.where(rng.random(200) < 0.2, np.nan, c + a)}

@@ -265,7 +265,7 @@ def test_few_rows_for_an_interval_are_told():
     rare = table | {"y": np.where(np.arange(200) % 25 == 0, "bad", "good")}
     network = mm.bp.BayesianNetwork(CONFOUNDED)
     notes = network.effect(rare, "y", of="t", from_="old", to="new", rng=0).notes
-    assert any("'bad' occurs in 8 of 200 rows: with so few, 90 % intervals of its share" in note for note in notes)
+    assert any("'bad' occurs in 8 of 200 rows: with so few, 90% intervals of its share" in note for note in notes)
 
 
 def test_a_rare_label_by_a_number_is_told_and_by_labels_or_where_it_is_common_not():
@@ -402,7 +402,7 @@ def test_estimates_know_no_seed_and_draws_do():
 
 
 def test_shrinkage_widens_intervals():
-    """30 data sets, at seeds of their own: of intervals of 90 % fewer than 23 hold once in 100 times."""
+    """30 data sets, at seeds of their own: of intervals of 90% fewer than 23 hold once in 100 times."""
     network = mm.bp.BayesianNetwork(CONFOUNDED)
     found = [network.effect(saturating(seed), "y", **DOSE, rng=0).interval() for seed in range(1, 31)]
     assert sum(low <= SLOPE <= high for low, high in found) >= 23
@@ -450,7 +450,7 @@ def test_a_straight_dose_costs_little_beside_least_squares():
 @pytest.mark.slow
 @pytest.mark.parametrize("n", [300, 1000])
 def test_a_straight_dose_costs_half_of_least_squares_at_most(n):
-    """Of 60 tables, whose intervals hold as often as 90 % do 99 times in 100."""
+    """Of 60 tables, whose intervals hold as often as 90% do 99 times in 100."""
     ratio, held = beside_least_squares(range(100, 160), n)
     assert ratio < 1.6
     assert held >= binom.ppf(0.005, 60, 0.9)
@@ -476,7 +476,7 @@ def test_evidence_says_whether_a_dose_is_straight_or_curved():
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["number", "rare"])
 def test_intervals_hold(name):
-    """200 data sets: from .84 to .95 of 90 % intervals hold 99 times in 100."""
+    """200 data sets: from .84 to .95 of 90% intervals hold 99 times in 100."""
     network, held, of = mm.bp.BayesianNetwork(CONFOUNDED), 0, 0
     for seed in range(200):
         table, ends = cases(name, seed)
@@ -562,7 +562,7 @@ def test_the_answer_of_the_page_is_a_number():
     found = network.effect(table, "y", of="t", from_="old", to="new", rng=0)
     low, high = found.interval()
     section, effects = found._as_page().sections
-    change = f"by {found.difference().value:.3g} (90 % interval {low:.3g} to {high:.3g})"
+    change = f"by {found.difference().value:.3g} (90% interval {low:.3g} to {high:.3g})"
     assert section.answer == f"Setting t to new rather than old changes the mean of y {change}."
     assert section.text.startswith("The picture shows rows as they were observed, without adjustment.")
     assert effects.text.startswith("Adjusted for 'z'. ")
@@ -577,7 +577,7 @@ def test_the_answer_of_the_page_is_a_number():
     found = network.effect(labels, "y", of="t", from_="old", to="new", rng=0)
     answer = found._as_page().sections[0].answer
     for label in ("high", "low"):
-        assert f"the share of {label} by {found.difference(label).value:.3g} (90 % interval " in answer
+        assert f"the share of {label} by {found.difference(label).value:.3g} (90% interval " in answer
 
 
 def test_a_printed_belief_says_its_mean_its_interval_and_frequent_values():
@@ -592,7 +592,7 @@ def test_a_printed_belief_says_its_mean_its_interval_and_frequent_values():
     low, high = belief.interval()
     first, last = str(belief).splitlines()
     zero = float(np.asarray(belief.expect(lambda x: (x == 0).astype(float))))
-    said = f"mean {belief.mean():.4g}, sd {belief.sd():.3g}, 95 % interval {low:.4g} to {high:.4g}"
+    said = f"mean {belief.mean():.4g}, sd {belief.sd():.3g}, 95% interval {low:.4g} to {high:.4g}"
     assert first == f"{said}, 0 with probability {zero:.2g}"
     assert last == repr(belief)
     assert last.startswith("PointEmbedding(")

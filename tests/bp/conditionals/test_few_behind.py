@@ -24,10 +24,10 @@ def costs(seed, n, sigma):
 
 @pytest.mark.parametrize("sign", [1, -1])
 def test_the_standard_error_and_the_half_are_those_of_the_law(sign):
-    """Lognormal with σ = 2: half of the mean is that of values from exp(σ²) on, which 2.3 % of all are."""
+    """Lognormal with σ = 2: half of the mean is that of values from exp(σ²) on, which 2.3% of all are."""
     values = np.exp(2 * norm.ppf((np.arange(200_000) + 0.5) / 200_000))
     (note,) = mean_of_few("y", sign * values, np.full(200_000, 1 / 200_000), 500)
-    share, least, error = map(float, re.search(r"largest (\S+) %.*from (\S+) on.* (\d+) %", note).groups())
+    share, least, error = map(float, re.search(r"largest (\S+)%.*from (\S+) on.* (\d+)%", note).groups())
     assert share == pytest.approx(100 * norm.sf(2), rel=0.05)
     assert least == pytest.approx(sign * np.exp(4), rel=0.05)
     assert error == pytest.approx(100 * values.std() / values.mean() / np.sqrt(500), rel=0.03)
@@ -51,7 +51,7 @@ def test_answers_say_that_the_mean_of_costs_rests_on_few_rows():
 
 
 def test_draws_take_each_residual_in_turn():
-    """So that their mean is that of the rows: of costs with a heavy tail it was 13 % off, beside what rows differ."""
+    """So that their mean is that of the rows: of costs with a heavy tail it was 13% off, beside what rows differ."""
     values = np.random.default_rng(0).normal(size=(40, 1))
     law, random = GivenParents.fit(np.zeros((40, 0)), values), np.random.default_rng(1)
     drawn = law.draw(np.zeros((100, 0)), random)[:, 0]

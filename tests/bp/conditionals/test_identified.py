@@ -181,7 +181,7 @@ def test_values_may_be_close_to_each_other():
 
 
 def test_values_that_nearly_agree_are_refused():
-    """At a distance of .01 only .63 (se .08) of 90 % intervals held on 16 tables of a sine."""
+    """At a distance of .01 only .63 (se .08) of 90% intervals held on 16 tables of a sine."""
     rng = np.random.default_rng(4)
     t = rng.normal(size=400)
     table = {"t": t, "y": np.sin(t) + 0.5 * rng.normal(size=400)}

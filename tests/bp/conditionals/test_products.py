@@ -101,7 +101,7 @@ def test_a_network_knows_an_effect_that_depends_on_another_column():
 @pytest.mark.parametrize("missing", [["y"], ["a"], ["a", "b", "y"]])
 @pytest.mark.parametrize("square", [False, True])
 def test_pooled_coefficients_of_products_are_right_on_average(missing, square):
-    """Thirty data sets with 300 rows and 20 % gaps: within three standard errors of their mean, and a twentieth."""
+    """Thirty data sets with 300 rows and 20% gaps: within three standard errors of their mean, and a twentieth."""
     found = []
     for seed in range(30):
         rng = np.random.default_rng(9_000_000 + seed)

@@ -109,7 +109,7 @@ def test_other_columns_know_whether_a_cost_is_zero():
 @pytest.mark.slow
 @pytest.mark.parametrize("n", [300, 1000])
 def test_pooled_means_of_costs_are_those_of_all_rows(n):
-    """Of 40 tables: the mean within three standard errors and 3 %, and intervals of 90 % that hold."""
+    """Of 40 tables: the mean within three standard errors and 3%, and intervals of 90% that hold."""
     away, held = [], []
     x = np.random.default_rng(0).normal(size=1_000_000)
     truth = np.mean(np.exp(1.125 + 0.5 * x) / (1 + np.exp(-x)))

@@ -191,7 +191,7 @@ def test_bad_input_is_refused_in_words(model, call, kind, words):
 
 @pytest.mark.slow
 def test_beliefs_cover_with_diagonals_and_messages_that_count_half():
-    """Intervals of 90 %, beside a hole and within it, and errors of means."""
+    """Intervals of 90%, beside a hole and within it, and errors of means."""
     from meanmap_papers.loopy.denoising import noisy as with_noise
     from meanmap_papers.loopy.denoising import rings
 

@@ -40,7 +40,7 @@ def test_beliefs_that_are_too_sure_are_widened_by_what_was_left_out():
         assert 0.86 < inside < 0.94
         assert abs(np.mean(high - low, where=np.arange(2000) % 2 == some.start) / (3.29 * deviation) - 1) < 0.12
     assert 0.86 < widening.seen.held.min() <= widening.seen.held.max() < 0.94
-    assert widening.notes[0].startswith("90 % intervals covered 0.9")
+    assert widening.notes[0].startswith("90% intervals covered 0.9")
 
 
 def test_beliefs_that_are_right_stay_as_they_are():
@@ -93,7 +93,7 @@ def test_a_grid_is_corrected_where_there_are_images_to_leave_out():
     options = {"kernel": mm.kernels.RBF(20.0), "ridge": 1e-3, "update": mm.bp.Constant(rank=12, atoms=40)}
     model = mm.KernelGrid(**options).fit(clean[:3], noisy[:3], rng=0)
     found = model.restore(noisy[3])
-    assert any(note.startswith("90 % intervals covered") and "observed" in note for note in found.report.notes)
+    assert any(note.startswith("90% intervals covered") and "observed" in note for note in found.report.notes)
     inside = (found.quantile(0.05) <= clean[3]) & (clean[3] <= found.quantile(0.95))
     raw = model.restore(noisy[3], floor=0.01)
     assert any("intervals are not calibrated" in note for note in raw.report.notes)

@@ -19,7 +19,7 @@ def photons(seed, clean=CLEAN):
 
 
 def test_noise_of_photons_is_as_large_in_the_dark_as_in_the_light():
-    """Its deviation grows threefold before, and by no more than 15 % after; 100,000 draws: .5 % by chance."""
+    """Its deviation grows threefold before, and by no more than 15% after; 100,000 draws: .5% by chance."""
     steps = np.repeat(np.linspace(25.0, 255.0, 8), 12_500)[None]
     scale = EvenNoise.of([steps, CLEAN], [photons(0, steps), photons(1)])
     noise = photons(2, steps)

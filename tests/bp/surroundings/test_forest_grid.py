@@ -42,7 +42,7 @@ def test_heavy_noise_is_taken_away_and_intervals_hold_what_they_say(model):
 def test_reports_say_how_often_intervals_held_what_was_left_out(model):
     """Each image corrected by the others: by hand, and where one image is foretold too surely."""
     notes = model.restore(noisy(3)).report.notes
-    assert [note.split(" covered ")[0] for note in notes] == ["90 % intervals"] * 2
+    assert [note.split(" covered ")[0] for note in notes] == ["90% intervals"] * 2
     assert "of observed pixels" in notes[0]
     assert "of missing pixels" in notes[1]
     assert 0.7 < float(notes[0].split(" covered ")[1].split()[0]) < 0.99

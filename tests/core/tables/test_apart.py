@@ -308,7 +308,7 @@ def test_groups_of_which_there_are_too_many_are_named():
 @pytest.mark.parametrize("text", [False, True])
 @pytest.mark.parametrize("door", ["two by", "two", "effect", "ask", "independence"])
 def test_ids_of_which_a_few_repeat_are_left_out_with_their_number(door, text):
-    """Of numbers 3 % repeated, and they were compared without a word; texts were left out."""
+    """Of numbers 3% repeated, and they were compared without a word; texts were left out."""
     table = people(n=1000)
     table["id"] = 5000 + table["id"]
     table = pd.concat([table, table.iloc[:30]]).sample(frac=1, random_state=0, ignore_index=True)

@@ -68,7 +68,7 @@ def test_a_column_without_rows_holds_no_ids():
 
 def test_tables_of_independent_rows_are_let_be():
     told = [seed for seed in range(480) if alike_in_order([independent(seed)], ["x"])]
-    assert len(told) <= 4, told  # 1 %; 2 of 6000 tables of other seeds were told of
+    assert len(told) <= 4, told  # 1%; 2 of 6000 tables of other seeds were told of
 
 
 @pytest.mark.parametrize(

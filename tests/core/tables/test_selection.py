@@ -47,7 +47,7 @@ def test_gaps_that_go_with_labels_truth_values_and_times_are_named_with_what_dif
     table = clinic()
     gone = (table["arm"] == "new") & (np.random.default_rng(1).random(ROWS) < 0.4)
     share, other = 100 * (table["arm"] == "new").mean(), 100 * (table["arm"][~gone] == "new").mean()
-    words = f"in {share:.3g} % of all rows and in {other:.3g} % of those where 'severity' is known"
+    words = f"in {share:.3g}% of all rows and in {other:.3g}% of those where 'severity' is known"
     assert f"go with 'arm': it is 'new' {words}" in notes(table, gone)[0]
     assert f"it is True {words}" in notes(table | {"arm": table["arm"] == "new"}, gone)[0]
     days = np.datetime64("2026-01-01") + np.arange(ROWS)
@@ -62,7 +62,7 @@ def test_a_share_is_named_where_means_agree():
     table = clinic() | {"age": np.linspace(-1, 1, ROWS)}
     (note,) = notes(table, np.abs(table["age"]) > 0.8)
     assert "'age': it is above" in note or "'age': it is at least" in note
-    assert "in 98 % of all rows and in 100 %" in note or "in 2 % of all rows and in 0 %" in note or "in 90 %" in note
+    assert "in 98% of all rows and in 100%" in note or "in 2% of all rows and in 0%" in note or "in 90%" in note
 
 
 def test_means_far_from_zero_have_the_digits_that_tell_them_apart():

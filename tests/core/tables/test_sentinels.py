@@ -93,11 +93,11 @@ def test_days_that_stand_for_nothing_are_found(code):
     found = Sentinels.of(days)
     assert found is not None
     assert found.times
-    assert str(found) == f"{code} in 6 of 300 rows (2 %)"
+    assert str(found) == f"{code} in 6 of 300 rows (2%)"
     zoned = pd.Series(days.astype("M8[us]")).dt.tz_localize("UTC")
     for column in (days, days.astype("M8[us]"), days.tolist(), [*days.tolist(), None], pl.Series(days), zoned):
         (note,) = doubts([{"day": column}], ["x"])
-        assert f"holds {code} in 6 of 300 rows (2 %), far from all other values, 2019-05-" in note
+        assert f"holds {code} in 6 of 300 rows (2%), far from all other values, 2019-05-" in note
         assert note.endswith(f"and it counts as a time: if it stands for a missing value, pass missing=['{code}'].")
         (kept,), (left,) = settle([{"day": column}], ["x"], [code])
         assert left.startswith(f"{len(column) - 294} of {len(column)} rows of x were left out")
@@ -141,7 +141,7 @@ def test_the_note_on_zeros_is_of_their_column_alone():
     arrows = [("age", "t"), ("age", "y"), ("t", "y")]
     found = mm.bp.BayesianNetwork(arrows).effect(table, "y", of="t", from_=0, to=1, rng=0)
     (note,) = [each for each in found.notes if "holds 0" in each]
-    assert note.startswith("column 'age' of data holds 0 in 60 of 400 rows (15 %) but nothing between 0 and ")
+    assert note.startswith("column 'age' of data holds 0 in 60 of 400 rows (15%) but nothing between 0 and ")
     assert (
         "if it stands for a missing value, replace it in this column alone, such as .replace(0, float('nan'))" in note
     )
@@ -156,7 +156,7 @@ def test_too_few_values_and_columns_of_one_value_say_nothing():
 def test_the_sentence_names_column_value_count_and_what_to_type():
     (note,) = doubts([{"age": coded(AGE, -999)}, {"age": AGE}], ["x", "y"])
     assert note == (
-        f"column 'age' of x and y holds -999 in 12 of 800 rows (1.5 %), far from all other values, {AGE.min():g} to "
+        f"column 'age' of x and y holds -999 in 12 of 800 rows (1.5%), far from all other values, {AGE.min():g} to "
         f"{AGE.max():g}, and it counts as a number: if it stands for a missing value, pass missing=[-999]."
     )
 
@@ -233,7 +233,7 @@ def test_whatever_takes_its_units_from_data_tells_of_them(name):
 
 
 def test_the_schema_shows_them():
-    assert "; far from all others: -999 in 4 of 60 rows (6.7 %), for a missing value?" in str(mm.Schema.of(TABLE))
+    assert "; far from all others: -999 in 4 of 60 rows (6.7%), for a missing value?" in str(mm.Schema.of(TABLE))
 
 
 def test_a_margin_in_standard_deviations_is_that_of_the_other_values():
@@ -349,11 +349,11 @@ def test_the_note_on_a_code_that_is_near_says_what_is_missing_between():
     ages = np.arange(18.0, 86.0).repeat(9)
     (note,) = doubts([{"age": np.r_[ages, [99.0] * 25]}], ["data"])
     assert note == (
-        "column 'age' of data holds 99 in 25 of 637 rows (3.9 %) but nothing between 85 and 99, and it counts as a "
+        "column 'age' of data holds 99 in 25 of 637 rows (3.9%) but nothing between 85 and 99, and it counts as a "
         "number: if it stands for a missing value, pass missing=[99]."
     )
     (note,) = doubts([{"age": np.r_[ages, [-1.0] * 25]}], ["data"])
-    assert "holds -1 in 25 of 637 rows (3.9 %) but nothing between -1 and 18, and it counts" in note
+    assert "holds -1 in 25 of 637 rows (3.9%) but nothing between -1 and 18, and it counts" in note
 
 
 @pytest.mark.parametrize("code", [-1.0, -9.0, -999.0])
@@ -373,9 +373,7 @@ def test_nines_among_other_values_that_many_rows_have_are_codes():
     found = Sentinels.in_column(np.r_[incomes, [99_999.0] * 20])
     assert found is not None
     assert (found.values, found.counts) == ((99_999.0,), (20,))
-    assert "99999 in 20 of 620 rows (3.2 %), at least 5 times as often as any other value from" in found.note(
-        "'income'"
-    )
+    assert "99999 in 20 of 620 rows (3.2%), at least 5 times as often as any other value from" in found.note("'income'")
     assert Sentinels.nines(np.r_[incomes, [99_999.0] * 9]) is None
     assert Sentinels.nines(np.r_[incomes, [99_998.0] * 20]) is None
     assert Sentinels.nines(np.r_[incomes.clip(max=99_999), [99_999.0] * 20]) is None

@@ -50,7 +50,7 @@ def test_rules_have_no_errors_of_sampling():
 
 
 def ratio_of_squares(stated, off):
-    """The mean of squared errors, in squares of stated ones, with the ends of 99.99 % of its distribution."""
+    """The mean of squared errors, in squares of stated ones, with the ends of 99.99% of its distribution."""
     n = off.size
     return ((off / stated) ** 2).mean(), *chi2.ppf([5e-5, 1 - 5e-5], n) / n
 

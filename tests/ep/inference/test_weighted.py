@@ -20,7 +20,7 @@ def straight(seed, n=40):
 
 @pytest.mark.parametrize("sd", [10.0, 20.0])
 def test_separable_labels_under_wide_priors_are_named_with_their_exact_ratio(sd):
-    """Standard deviations were 14 and 20 % too small, "converged"."""
+    """Standard deviations were 14 and 20% too small, "converged"."""
     X = straight(1)
     y = (X[:, 1] > 0.1).astype(int)
     post = ep.infer(labels(y, X, sd))
@@ -132,7 +132,7 @@ def test_priors_that_distinguish_the_components_leave_one_mode():
 
 
 def test_a_function_of_a_joint_belief_that_is_observed_with_noise_is_checked():
-    """A change point that data hardly show: standard deviations were 40 to 57 % too small, "converged", no note."""
+    """A change point that data hardly show: standard deviations were 40 to 57% too small, "converged", no note."""
     rng, at = np.random.default_rng(11), np.arange(30.0)
     y = np.concatenate([rng.normal(0, 1, 18), rng.normal(1.2, 1, 12)])
     law = ep.MultivariateNormal(np.array([0.0, 0.0, 15.0]), np.diag([4.0, 4.0, 64.0]))

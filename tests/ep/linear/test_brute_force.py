@@ -54,7 +54,7 @@ def around(row, count=15, reach=4.5):
 
 
 def compared(found, names, mean, sd, fixed):
-    """Means within .05 sd; sds within 3 % for effects that all rows share, and within 5 % for components."""
+    """Means within .05 sd; sds within 3% for effects that all rows share, and within 5% for components."""
     for at, name in enumerate(names):
         row = found.loc[name]
         assert abs(row["estimate"] - mean[at]) < 0.05 * sd[at], (name, row["estimate"], mean[at], sd[at])

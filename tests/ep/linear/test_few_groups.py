@@ -14,7 +14,7 @@ def few_groups(n, groups, sd, rng):
 
 
 def exact(data, components):
-    """Mean, standard deviation and ends of 95 % of sd(Intercept | g), and the mean of sigma, on a grid; coefficients
+    """Mean, standard deviation and ends of 95% of sd(Intercept | g), and the mean of sigma, on a grid; coefficients
     are integrated by algebra under a flat prior.
     """
     y, x, g = data["y"], data["x"], data["g"]

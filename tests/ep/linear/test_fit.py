@@ -100,7 +100,7 @@ def test_labels_against_a_grid_over_the_intercept_and_the_groups():
     mean = share.sum(1) @ constant
     sd = np.sqrt(share.sum(1) @ (constant - mean) ** 2)
     assert abs(found.mean[0] - mean) < 0.02 * sd
-    # Six labels a group: without the correction of the evidence both are 5 % too small, and the evidence .25.
+    # Six labels a group: without the correction of the evidence both are 5% too small, and the evidence .25.
     assert np.sqrt(found.covariance[0, 0]) == pytest.approx(sd, rel=0.02)
     assert found.log_evidence == pytest.approx(evidence, abs=0.03)
     table = found.to_frame()

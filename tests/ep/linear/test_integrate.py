@@ -157,7 +157,7 @@ class _Normal:
 
 @pytest.mark.parametrize("size", [1, 2, 3, 4])
 def test_nodes_have_the_variances_of_a_normal(size):
-    """Those of four dimensions were .06 too small: 90 % intervals of the noise beside random slopes held 86 %."""
+    """Those of four dimensions were .06 too small: 90% intervals of the noise beside random slopes held 86%."""
     places = lattice(_Normal(), None, np.zeros(size), np.eye(size), None).values()
     points = np.stack([psi for psi, _, _ in places])
     masses = np.exp([height.value + log_weight for _, log_weight, height in places])

@@ -95,7 +95,7 @@ def test_codes_for_missing_values_are_named_wherever_a_formula_has_numbers(name)
     frame.loc[rng.permutation(120)[:25], name] = -999.0
     notes = mm.fit("points ~ `hours (all)` + I(started ** 2) + offset(exposure)", frame).report.notes
     (note,) = (each for each in notes if "-999" in each)
-    assert note.startswith(f"column {name!r} of data holds -999 in 25 of 120 rows (21 %), far from all other values")
+    assert note.startswith(f"column {name!r} of data holds -999 in 25 of 120 rows (21%), far from all other values")
     assert note.endswith("if it stands for a missing value, write NaN instead and pass missing='drop'.")
 
 

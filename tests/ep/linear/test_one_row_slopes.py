@@ -18,7 +18,7 @@ def one_row_each(seed):
 
 
 def exact(x, y, size=40):
-    """Ends of 95 % of sd(x | g), and its standard deviation; coefficients are integrated by algebra."""
+    """Ends of 95% of sd(x | g), and its standard deviation; coefficients are integrated by algebra."""
     z, width, unit = (x - x.mean()) / x.std(), np.sqrt((x**2).mean()), y.std()
     y = (y - y.mean()) / unit
     sds = (np.arange(size) + 0.5) * 1.6 / size

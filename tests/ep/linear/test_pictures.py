@@ -33,7 +33,7 @@ def test_estimates_are_those_of_the_table(found):
         part = table.loc[names]
         np.testing.assert_allclose(ends(ax), part[["low", "high"]])
         np.testing.assert_allclose(ax.lines[-1].get_xdata(), part["estimate"])
-        assert ax.get_xlabel() == "estimate and 90 % interval"
+        assert ax.get_xlabel() == "estimate and 90% interval"
     (alone,) = fit("c ~ 1", DATA, "poisson").plot()
     assert [label.get_text() for label in alone.get_yticklabels()] == ["Intercept"]
     plain = fit("c ~ x", DATA, "poisson")

@@ -7,7 +7,7 @@ import meanmap as mm
 
 
 def test_a_correlation_of_four_groups_beside_weighted_draws():
-    """Its upper 90 % end was .281. Two grids over components and 12,900 effective draws agree on the values below."""
+    """Its upper 90% end was .281. Two grids over components and 12,900 effective draws agree on the values below."""
     rng = np.random.default_rng(4)
     g, x = np.arange(20_000) % 4, rng.integers(-4, 5, 20_000) / 3.0
     x, u = x - x.mean(), rng.normal(size=(2, 4))

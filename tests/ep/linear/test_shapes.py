@@ -10,7 +10,7 @@ from meanmap.ep.weighted_draws import Weighted
 
 
 def exact(x, y, family, wide=2.5):
-    """Mean, sd and ends of 95 % of the slope, and of the predictor at the largest x, on a grid."""
+    """Mean, sd and ends of 95% of the slope, and of the predictor at the largest x, on a grid."""
     z = (x - x.mean()) / x.std()
     centre = np.log((y.mean() + 1e-3) / 1) if family == "poisson" else 0.0
     # Where a single row is an event the constant is far below that of the prior.

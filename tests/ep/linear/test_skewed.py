@@ -17,7 +17,7 @@ FRAME = {"y": COUNTS, "g": GROUPS}
 
 
 def on_a_grid(y, groups):
-    """Of `y ~ 1 + (1 | g)`, Poisson: ends of 95 % of the effect of group 0, and of the predictor of a new group."""
+    """Of `y ~ 1 + (1 | g)`, Poisson: ends of 95% of the effect of group 0, and of the predictor of a new group."""
     middle = np.log(y.mean()) + np.linspace(-5, 3, 121)[:, None, None]
     sd, t = np.exp(np.linspace(-6, 2.2, 101))[:, None], np.linspace(-7, 7, 141)
     eta, normal = middle + sd * t, np.exp(-(t**2) / 2)

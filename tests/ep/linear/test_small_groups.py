@@ -21,7 +21,7 @@ HALF = HalfStudent(3.0, 2.5)
 
 
 def exact(found, y, g):
-    """Mean, sd, ends of 95 % of the intercept and of sd(Intercept | g), and the log evidence."""
+    """Mean, sd, ends of 95% of the intercept and of sd(Intercept | g), and the log evidence."""
     family, (mean, variance) = found.model.family, found.model.components.fixed[0]
     kinds, counts = np.unique([np.sort(y[g == group]) for group in np.unique(g)], axis=0, return_counts=True)
     row = found.to_frame().iloc[0]

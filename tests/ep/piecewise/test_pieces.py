@@ -194,7 +194,7 @@ NOISY = {
 @pytest.mark.parametrize("enough", [1e-9, 1e-5])
 @pytest.mark.parametrize("name", NOISY)
 def test_stated_errors_hold_at_the_stated_share_of_points_where_functions_are_noisy(name, enough):
-    """Before, up to 2 % of points were further off where noise was below what was wanted."""
+    """Before, up to 2% of points were further off where noise was below what was wanted."""
     function, share = NOISY[name]
     pieces, _ = pieces_of(function)
     until(pieces, np.linspace(*ENDS, 400), enough)

@@ -280,7 +280,7 @@ def test_of_a_column_that_is_mostly_zeros_the_plain_differences_come_first():
     assert second.difference.estimate == pytest.approx(means[1] - means[0])
     said = str(found).splitlines()
     assert said[1].split(maxsplit=1)[1].startswith(("paid = 0: ", "mean paid where not 0: "))
-    assert "intervals of columns       95 %, simultaneous for 4 comparisons" in str(found)
+    assert "intervals of columns       95%, simultaneous for 4 comparisons" in str(found)
     (note,) = (note for note in found.warnings if "standard deviations say little" in note)
     assert note.startswith("more than half of the rows have one number in paid (0): ")
     assert "shift of every column" not in str(found)

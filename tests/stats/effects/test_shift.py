@@ -126,7 +126,7 @@ def test_tails_that_only_the_second_sample_shows_are_told_of():
 
 @pytest.mark.slow
 def test_intervals_under_heavy_tails_hold_or_a_warning_says_why_not():
-    """Of 1000 samples of 500 rows 9 % missed, without a word where only the second had such rows."""
+    """Of 1000 samples of 500 rows 9% missed, without a word where only the second had such rows."""
     draw, deviation = LAWS["t2.2"]
     silent, repeats = 0, 100
     for seed in range(repeats):

@@ -107,7 +107,7 @@ def test_rescaling_changes_nothing():
 
 
 def test_the_moments_of_the_limit_are_those_of_the_statistic():
-    """Against 600 independent data sets: standard errors of about 2 % and 7 %."""
+    """Against 600 independent data sets: standard errors of about 2% and 7%."""
     rng = np.random.default_rng(3)
     n, d = 100, 3
     values = []

@@ -35,7 +35,7 @@ def test_the_clearest_difference_comes_first_and_is_printed():
     result = mm.two_sample_test(first, second, rng=0)
     assert [(each.column, each.label) for each in result.differences][:2] == [("weight", None), ("site", "west")]
     assert result.differences[1].first == 0
-    assert "column     site = west: 0 % in x, " in str(result)
+    assert "column     site = west: 0% in x, " in str(result)
     assert "column     mean weight: " in str(result)
     assert "column     paid = True: " in str(result)  # nothing clear, and the third of three
     assert "column     site = north: " not in str(result)
@@ -96,7 +96,7 @@ def test_without_a_clear_difference_rates_are_said_all_the_same():
 
 
 def test_intervals_hold_together():
-    """All intervals of a data set hold in 95 %: of 400 equal pairs of laws, 99.9 % bounds."""
+    """All intervals of a data set hold in 95%: of 400 equal pairs of laws, 99.9% bounds."""
     rng, wrong = np.random.default_rng(2), 0
     for _ in range(400):
         first, second = tables(rng, 60, 40)
@@ -171,13 +171,13 @@ def test_the_lines_say_that_intervals_are_simultaneous():
     result = mm.two_sample_test(first, second, n_permutations=99, rng=0)
     number = len(result.differences)
     assert str(result).count("simultaneous") == 1
-    assert f"intervals  95 %, simultaneous for {number} comparisons" in str(result)
-    assert f"y minus x (95 %, simultaneous for {number} comparisons)" in str(result.differences)
+    assert f"intervals  95%, simultaneous for {number} comparisons" in str(result)
+    assert f"y minus x (95%, simultaneous for {number} comparisons)" in str(result.differences)
     assert str(result.differences[:1]).splitlines()[0].endswith(f"simultaneous for {number} comparisons)")
     (head, *_) = result._tables()[0]
-    assert head[3] == f"y minus x (95 %, simultaneous for {number} comparisons)"
+    assert head[3] == f"y minus x (95%, simultaneous for {number} comparisons)"
     alone = mm.two_sample_test(first[["weight"]], second[["weight"]], n_permutations=99, rng=0)
-    assert "intervals  95 %; differences are y minus x\n" in f"{alone}\n"
+    assert "intervals  95%; differences are y minus x\n" in f"{alone}\n"
     assert "simultaneous" not in str(alone)
 
 
@@ -227,7 +227,7 @@ def test_zeros_and_ones_are_compared_by_their_share(kind):
     (truth,) = differences({"bought": control > 0}, {"bought": treatment > 0})
     assert (found.label, found.medians, found.deviations) == ("1", None, None)
     assert found.difference == truth.difference
-    assert str(found).startswith("bought = 1: 1.96 % in x, 4.76 % in y, a difference of 2.8 (")
+    assert str(found).startswith("bought = 1: 1.96% in x, 4.76% in y, a difference of 2.8 (")
     (few,) = differences({"bought": [0, 0, 0]}, {"bought": [1, 1, 1]})
     assert few.difference.high <= 1
 
@@ -243,7 +243,7 @@ def test_which_group_minus_which_is_said_and_the_order_of_categories_is_kept():
     ):
         result = mm.two_sample_test(table, by="group", kinds=kinds, n_permutations=99, rng=0)
         assert f"differences are group={second} minus group={first}" in str(result)
-        assert f"group={second} minus group={first} (95 %)" in str(result.differences)
+        assert f"group={second} minus group={first} (95%)" in str(result.differences)
     several = mm.k_sample_test({name: {"y": rng.normal(size=20)} for name in "cba"}, n_permutations=99, rng=0)
     assert "differences are second minus first" in str(several)
     assert [each.names for each in several.differences[:1]] != [("a", "b")]

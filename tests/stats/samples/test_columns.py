@@ -409,7 +409,7 @@ def test_few_rows_beside_many_differ_as_rarely_as_they_should():
 
 
 def test_a_label_that_is_not_among_the_most_frequent_has_a_row_if_its_shares_differ():
-    """A country of 5 % that had become 7 % was in no row, beside three frequent ones that had not changed."""
+    """A country of 5% that had become 7% was in no row, beside three frequent ones that had not changed."""
     rng = np.random.default_rng(8)
     names, shares = [f"country {k}" for k in range(12)], np.r_[0.3, 0.2, 0.15, np.full(9, 0.35 / 9)]
     more = shares + np.r_[-0.01, -0.01, 0, 0, 0.03, np.full(7, -0.01 / 7)]

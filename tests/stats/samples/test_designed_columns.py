@@ -75,7 +75,7 @@ def test_strata_that_confound_are_left_out_of_the_difference():
 
 @pytest.mark.parametrize("kind", ["ragged clusters", "pairs", "weights", "shares", "strata of few rows", "zeros"])
 def test_intervals_cover(kind):
-    """90 % intervals of 300 tables, by their binomial bound."""
+    """90% intervals of 300 tables, by their binomial bound."""
     rng, held, number = np.random.default_rng(4), 0, 300
     for _ in range(number):
         truth = 0.5

@@ -79,7 +79,7 @@ LAWS = {
 @pytest.mark.parametrize("law", LAWS)
 @pytest.mark.parametrize("other", ["the same", "normal"])
 def test_what_is_said_of_spreads_holds(law, other):
-    """Of 300 pairs of samples with equal or other spreads at most 5 % get an interval without the true ratio."""
+    """Of 300 pairs of samples with equal or other spreads at most 5% get an interval without the true ratio."""
     rng, wrong = np.random.default_rng(3), 0
     (draw, sd), (draw_other, sd_other) = LAWS[law], LAWS[law if other == "the same" else other]
     for trial in range(300):
@@ -163,7 +163,7 @@ def test_spreads_are_not_compared_with_few_clusters_and_this_is_said():
 
 @pytest.mark.parametrize("design", ["clusters", "pairs", "weights"])
 def test_what_is_said_of_spreads_holds_under_designs(design):
-    """Of 300 pairs of samples that depend within their clusters or pairs, at most 5 % miss the true ratio."""
+    """Of 300 pairs of samples that depend within their clusters or pairs, at most 5% miss the true ratio."""
     rng, wrong = np.random.default_rng(10), 0
     for trial in range(300):
         if design == "pairs":

@@ -41,7 +41,7 @@ def test_a_column_without_values_hides_no_drift_of_another(form, column):
     monitor = monitor.step(form(without(parts(rng, 60, unit=1000.0), column)))
     assert monitor.alarms == (1, 4)
     assert monitor.pvalues[-1] < 1e-12
-    assert f"so many values are missing in '{column}' (100 %) that rows are compared without this column." in (
+    assert f"so many values are missing in '{column}' (100%) that rows are compared without this column." in (
         monitor.notes
     )
     assert "mean length" in str(monitor)

@@ -94,7 +94,7 @@ def test_rare_events_that_become_frequent_raise_an_alarm_however_they_are_writte
 
 
 def test_a_label_that_no_longer_occurs_raises_an_alarm():
-    # 2 % of the rows; absent from 25 batches of 500, with a probability of 1e-110, it raised none.
+    # 2% of the rows; absent from 25 batches of 500, with a probability of 1e-110, it raised none.
     rng = np.random.default_rng(61)
 
     def rows(n, share):

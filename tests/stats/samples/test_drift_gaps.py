@@ -79,7 +79,7 @@ def test_a_batch_full_of_gaps_does_not_join_the_pool():
     rng = np.random.default_rng(18_200_012)
     monitor = mm.DriftMonitor.of(rows(rng, 600, lost=0), **SETTINGS).step(rows(rng, 300, lost=0.9))
     assert monitor.alarm
-    assert any("% of the rows, 0 % in the reference" in note for note in monitor.notes)
+    assert any("% of the rows, 0% in the reference" in note for note in monitor.notes)
     monitor = monitor.step(rows(rng, 300, lost=0))
     assert monitor.gaps.shares == {}
     assert not any("fewer values are missing" in note for note in monitor.notes)
@@ -99,7 +99,7 @@ def test_columns_that_are_gone_raise_an_alarm_although_no_row_is_left():
         mm.DriftMonitor.of(array, **SETTINGS)
         .step(lost)
         .notes[-1]
-        .startswith("the alarm is about missing values: column 0 is missing in 50 % of the rows, 0 % in the reference")
+        .startswith("the alarm is about missing values: column 0 is missing in 50% of the rows, 0% in the reference")
     )
 
 

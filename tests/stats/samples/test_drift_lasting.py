@@ -224,11 +224,11 @@ def test_the_command_has_the_dictionary_of_the_monitor(tmp_path):
 
 
 def test_a_sentence_has_one_number_for_one_share():
-    """A headline said 16 % and 18.2 % of the same column."""
+    """A headline said 16% and 18.2% of the same column."""
     from meanmap.stats.samples.drift_lasting import Lasting
 
-    lasting = Lasting(11, missing="age is missing in 16 % of the latest 600 rows, 7.7 % in the reference")
-    assert lasting.sentence("b11.csv", "missing age 7.7 % → 18.2 %") == (
-        "The drift since b11.csv lasts: missing age 7.7 % → 18.2 %."
+    lasting = Lasting(11, missing="age is missing in 16% of the latest 600 rows, 7.7% in the reference")
+    assert lasting.sentence("b11.csv", "missing age 7.7% → 18.2%") == (
+        "The drift since b11.csv lasts: missing age 7.7% → 18.2%."
     )
-    assert lasting.sentence("b11.csv").startswith("The drift since b11.csv lasts: age is missing in 16 % of the latest")
+    assert lasting.sentence("b11.csv").startswith("The drift since b11.csv lasts: age is missing in 16% of the latest")

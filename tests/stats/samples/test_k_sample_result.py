@@ -61,7 +61,7 @@ def test_print_and_page_say_which():
     assert " in arm=a, " in text
     assert " in arm=c, a difference of " in text
     assert "p-values   time 0.00" in text or "p-values   paid 0.00" in text
-    assert "intervals  95 %, simultaneous for 18 comparisons of 3 pairs of samples" in text
+    assert "intervals  95%, simultaneous for 18 comparisons of 3 pairs of samples" in text
     assert "(of each column and its dependence on others, all samples together; adjusted for 4 columns)" in text
     head = str(result.differences).splitlines()[0].split()
     assert head[:4] == ["what", "samples", "first", "second"]

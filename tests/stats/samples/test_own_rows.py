@@ -132,7 +132,7 @@ def test_samples_too_large_for_one_matrix_have_differences_too():
 
 
 def test_gaps_at_random_leave_the_intervals_right():
-    """90 % intervals of 300 tables in which one column has gaps at random, by their binomial bounds."""
+    """90% intervals of 300 tables in which one column has gaps at random, by their binomial bounds."""
     from meanmap.stats.samples.comparing import differences_of_all
     from meanmap.stats.samples.own_rows import own_rows
 
@@ -146,7 +146,7 @@ def test_gaps_at_random_leave_the_intervals_right():
         own = own_rows(list(samples.values()), list(samples), "drop", None, None)
         kept = {name: ~np.isnan(each["even"]) for name, each in samples.items()}
         whole = {name: {key: column[kept[name]] for key, column in each.items()} for name, each in samples.items()}
-        found = differences_of_all(whole, 0.7, own=own)  # three intervals of 90 %, one of missing values
+        found = differences_of_all(whole, 0.7, own=own)  # three intervals of 90%, one of missing values
         for each in (each for each in found if not each.of_gaps):
             assert (each.rows is None) == (each.column == "even")  # whose rows are the complete ones
             held[each.column] += each.difference.low <= 0.5 <= each.difference.high
@@ -186,10 +186,10 @@ def test_shares_of_missing_values_have_a_row(way):
 
 
 def test_the_answer_says_that_the_test_does_not_compare_missing_values(tmp_path):
-    """12 and 15 % of 60,000 ages were missing without a word."""
+    """12 and 15% of 60,000 ages were missing without a word."""
     result = mm.two_sample_test(two_arms(18_200_011, (0.1, 0.2)), by="arm", missing="drop", rng=0)
     assert result.pvalue > 0.05
-    said = "A column differs in all rows, complete or not: age (share of missing values), as intervals show (95 %, "
+    said = "A column differs in all rows, complete or not: age (share of missing values), as intervals show (95%, "
     assert f"  answer     {said}" in str(result)
     result.page(tmp_path / "page.html")
     page = (tmp_path / "page.html").read_text()
@@ -249,7 +249,7 @@ def test_the_answer_is_the_same_at_the_command_line_and_in_its_json(tmp_path):
 
 
 def test_columns_that_are_said_to_differ_in_all_rows_rarely_do_by_chance():
-    """Two families of intervals, each of which is so far from zero in at most 1 % of tables without any difference: 300
+    """Two families of intervals, each of which is so far from zero in at most 1% of tables without any difference: 300
     tables.
     """
     from meanmap.stats.samples.comparing import differences_of_all
@@ -276,7 +276,7 @@ def test_missing_labels_that_are_a_label_are_called_missing():
 
 
 def test_intervals_of_missing_values_hold():
-    """95 % intervals of 300 tables with unequal gaps, three comparisons each, by their binomial bounds."""
+    """95% intervals of 300 tables with unequal gaps, three comparisons each, by their binomial bounds."""
     from meanmap.stats.samples.comparing import differences_of_all
     from meanmap.stats.samples.own_rows import own_rows
 

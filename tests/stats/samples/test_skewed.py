@@ -26,7 +26,7 @@ def test_intervals_of_means_of_a_handful_of_skewed_values_hold():
 
 
 def test_permutations_hold_their_level_where_t_does_not():
-    """Welch's p-values are below .01 in 7 % of such data; p-values by permutation are uniform or larger."""
+    """Welch's p-values are below .01 in 7% of such data; p-values by permutation are uniform or larger."""
     pvalues = []
     for seed in range(120):
         rng = np.random.default_rng([52, seed])
@@ -70,7 +70,7 @@ def test_many_rows_are_permuted_in_units_and_signs_follow_the_samples():
 
 
 def test_a_single_column_of_numbers_has_a_pvalue_of_its_mean_and_no_advice_to_test_it_alone():
-    """1.5 % of one group spend fifteen times as much. Printed was: "test that column alone"."""
+    """1.5% of one group spend fifteen times as much. Printed was: "test that column alone"."""
     rng = np.random.default_rng(1)
     group = np.where(rng.random(4000) < 0.5, "B", "A")
     x = np.exp(rng.normal(size=4000)) * np.where((group == "B") & (rng.random(4000) < 0.015), 15, 1)

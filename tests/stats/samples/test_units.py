@@ -141,7 +141,7 @@ def test_a_shift_in_sorted_rows_is_seen_and_the_order_of_rows_is_not(test):
 
 @pytest.mark.slow
 def test_levels_of_units():
-    """300 data sets of unequal samples with rows left over: rejections at .1 within 99 % bounds."""
+    """300 data sets of unequal samples with rows left over: rejections at .1 within 99% bounds."""
     rng, ps = np.random.default_rng(5), []
     for seed in range(300):
         x, y = rng.standard_t(3, size=(901, 1)), rng.standard_t(3, size=(603, 1))

@@ -243,7 +243,7 @@ class BayesianNetwork(Paged):
         clusters : column names, array, or whole number, optional
             Which rows depend on one another, such as those of one person: a column, a value for each row, or a number
             of consecutive rows. Intervals then count clusters, not rows; at least 20 are needed. With 60 clusters of 5
-            rows, 90 % intervals covered .87 to .90 in simulations (200 tables each); those of rows covered .53.
+            rows, 90% intervals covered .87 to .90 in simulations (200 tables each); those of rows covered .53.
         rng : None, int, Generator or JAX key
             Makes the intervals reproducible.
 
@@ -267,7 +267,7 @@ class BayesianNetwork(Paged):
         the noise of a straight line grows with the dose t, as exp(t / 2) with t normal, this average allows for curves
         at the noisy end: intervals are 1.7 to 2 times as wide as robust ones of least squares, and errors 1.4 to 3
         times as large (75 tables of 200 to 1000 rows; both covered .88 or more). Where the response to a dose bends so
-        gently that the data hardly show it, 90 % intervals covered .70 to .80 in simulations; where the effect grows
+        gently that the data hardly show it, 90% intervals covered .70 to .80 in simulations; where the effect grows
         with the square of a confounder that has heavy tails (Student's t with 3 degrees of freedom), .55 (20 tables of
         300 rows); with the square of a normal one .94 (85 tables of 300 or 800 rows). Only what the effect depends on
         is learned: unlike `do()` it needs the rows, not a fitted network. The estimate is the same for the same table;

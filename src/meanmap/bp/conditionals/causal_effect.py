@@ -221,7 +221,7 @@ class CausalEffect(Paged, Value):
         return effect_page(self)
 
     def __str__(self) -> str:
-        lines = [f"the effect of {self.of!r} from {self.from_!r} to {self.to!r} on {self.on!r}, with 90 % intervals"]
+        lines = [f"the effect of {self.of!r} from {self.from_!r} to {self.to!r} on {self.on!r}, with 90% intervals"]
         if self.labels:
             lines += [f"  share of {label!r}: {self.difference(label)}" for label in self.labels]
         else:
@@ -235,7 +235,7 @@ class CausalEffect(Paged, Value):
         names = ", ".join(map(repr, self.adjusted))
         before, after = (f"{arm.rows:.0f}" for arm in self.arms)
         of_clusters = "" if self.clusters is None else f" in {self.clusters} clusters"
-        share = f"{100 * self.unsupported:.0f} % of rows have little support"
+        share = f"{100 * self.unsupported:.0f}% of rows have little support"
         return [
             f"adjusted for {names}" if names else "no adjustment is needed",
             f"{self.rows} rows{of_clusters}, effective sample sizes {before} and {after} in the two arms; {share}",

@@ -143,7 +143,7 @@ class ColumnConditional:
     regressions : tuple of LabelRegression
         One for each part, of labels.
     inside : float
-        Of left-out numbers whose beliefs are the surest, a quarter of all, the share within 50 % intervals.
+        Of left-out numbers whose beliefs are the surest, a quarter of all, the share within 50% intervals.
     """
 
     blocks: tuple[range, ...]

@@ -69,7 +69,7 @@ class DependencyNetwork:
     observed values are still slightly too small: where half of a lognormal column was missing, most of it large, its
     pooled mean was .97 of that of all rows. Imputed counts are values that occur in the column.
 
-    A value that at least 5 % of the rows have, four times as many as any other, such as the zeros of costs, has a
+    A value that at least 5% of the rows have, four times as many as any other, such as the zeros of costs, has a
     probability of its own: the column is a label, this value or another, and a number given that, as in the two-part
     model of Duan et al. (1983); no draws lie beyond such a value if it is the least or the largest of all. A column
     with separate peaks is treated likewise: which peak, and the number within.
@@ -78,7 +78,7 @@ class DependencyNetwork:
     (2006); beliefs are stacked as in Yao et al. (2018). Each training row is seen several times, with cells hidden, so
     that one regression serves all patterns of gaps. It shrinks means towards the overall mean where few columns are
     known, so each pattern of one to three known columns has a regression of its own, learned when an answer first needs
-    it, in a tenth to half a second: filling in 15 % gaps of 1000 rows needs 24 of them with 4 columns, 70 with 6, none
+    it, in a tenth to half a second: filling in 15% gaps of 1000 rows needs 24 of them with 4 columns, 70 with 6, none
     with 10. Draws for multiple imputation use one regression per column throughout. In a column with more than 50
     labels the rarest are pooled into one, whose probability is divided in proportion to their frequencies; as
     predictors of other columns, labels that never occurred are treated in the same way. In tables with many such

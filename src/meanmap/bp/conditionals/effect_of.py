@@ -50,10 +50,10 @@ HARM = "intervals are too narrow. Use the residuals of structure.prewhiten, or r
 # What was measured at steps of .05 to .4 interquartile ranges along 11 curves (sine, logarithm, root, exponential,
 # tangents, logistic, saturation, spline, bump, square), most with confounders: 20 tables of 500 rows for each, at two
 # places. With weights as for wide steps it was .57 to .98.
-OF_STEPS = "In simulations with 500 rows 90 % intervals of such steps covered .75 to 1.00"
+OF_STEPS = "In simulations with 500 rows 90% intervals of such steps covered .75 to 1.00"
 # What was measured where the mean of costs rests on few rows.
 OF_COSTS = (
-    "In simulations 90 % intervals of differences of such means covered .85 (51 of 60 tables of 2000 rows, most of "
+    "In simulations 90% intervals of differences of such means covered .85 (51 of 60 tables of 2000 rows, most of "
     "them zero and the others lognormal with σ = 2). "
 )
 
@@ -117,12 +117,12 @@ def effect_of(
     notes += notes_of_codes(columns, used, adjusted or (), on, residuals, y, units)
     if adjusted and unsupported > REFUSED:
         raise InputError(
-            f"in {in_percent(unsupported)} % of rows one of the values of {of!r}, {ends[0]!r} or {ends[1]!r}, almost "
+            f"in {in_percent(unsupported)}% of rows one of the values of {of!r}, {ends[0]!r} or {ends[1]!r}, almost "
             f"never occurs with such values of {with_and([*map(repr, adjusted)])}: these rows do not determine the "
             "effect on all. Choose more frequent values, or rows among which both occur."
         )
     if adjusted and unsupported * (1 - found.straight) > NOTED:
-        rare = f"in {in_percent(unsupported)} % of rows one of the two values is rare"
+        rare = f"in {in_percent(unsupported)}% of rows one of the two values is rare"
         notes += (f"{rare}: there the effect is extrapolated, which intervals do not account for.",)
     if columns[of].labels is None and not exact and found.straight < 0.5:
         notes += _of_small_step(t[:, 0], [arm[0, 0] for arm in arms], on, of)
@@ -197,7 +197,7 @@ def _check_labels(column: CodedColumn, name: Hashable, seen: np.ndarray, on: Has
     if merged > 1 and seen[:, -1].mean() > NOTED:
         raise InputError(
             f"the {merged} rarest of the {merged + column.width - 1} labels of {name!r} count as one here, and "
-            f"{in_percent(seen[:, -1].mean())} % of the rows have them: the effect would not be adjusted for "
+            f"{in_percent(seen[:, -1].mean())}% of the rows have them: the effect would not be adjusted for "
             f"differences among them. Expected fewer labels: merge those that are alike, or fit "
             f"'{on} ~ {of} + (1 | {name})' with mm.fit."
         )
@@ -217,7 +217,7 @@ def _few_clusters(number: int) -> tuple[str, ...]:
     if number < LEAST_CLUSTERS:
         raise EmptyError(f"clusters has {number} clusters; expected at least {LEAST_CLUSTERS}.")
     if number < FEW_CLUSTERS:
-        return (f"{number} clusters are few: with 24, 90 % intervals covered .80 in simulations (48 of 60 tables).",)
+        return (f"{number} clusters are few: with 24, 90% intervals covered .80 in simulations (48 of 60 tables).",)
     return ()
 
 
@@ -228,10 +228,10 @@ def _few(column: CodedColumn, y: np.ndarray, cause: CodedColumn, t: np.ndarray) 
     number = y.sum(axis=0).min()
     hits = f"{column.states[int(y.sum(axis=0).argmin())]!r} occurs in {number:.0f} of {len(y)} rows"
     if number < FEW_HITS:
-        return (f"{hits}: with so few, 90 % intervals of its share covered .83 to .92 in simulations.",)
+        return (f"{hits}: with so few, 90% intervals of its share covered .83 to .92 in simulations.",)
     if number < RARE * len(y) and cause.labels is None and len(np.unique(t)) > 2:
         low = "in simulations effects of a number on the share of such a rare label were half a standard error too low"
-        return (f"{hits}: {low}, and 90 % intervals covered .83 (60 of 72 tables of 1000 rows).",)
+        return (f"{hits}: {low}, and 90% intervals covered .83 (60 of 72 tables of 1000 rows).",)
     return ()
 
 

@@ -23,8 +23,8 @@ def mean_of_few(
     --------
     >>> amounts = np.r_[np.zeros(1990), np.full(10, 100.0)]
     >>> print(*mean_of_few("cost", amounts, np.full(2000, 1 / 2000), 2000))
-    the mean of 'cost' rests on few rows: half of it is that of the largest 0.25 % of values, from 100 on, and its \
-standard error is 32 % of it or more. Quantiles rest on more rows.
+    the mean of 'cost' rests on few rows: half of it is that of the largest 0.25% of values, from 100 on, and its \
+standard error is 32% of it or more. Quantiles rest on more rows.
     >>> mean_of_few("cost", np.arange(1.0, 2001.0), np.full(2000, 1 / 2000), 2000)
     ()
     """
@@ -40,6 +40,6 @@ standard error is 32 % of it or more. Quantiles rest on more rows.
     share, error = float(weights[order[: half + 1]].sum()), np.sqrt((square / mean**2 - 1) / rows)
     least = values[order[half]]
     shown = f"{least:.3g}" if abs(least) < WRITTEN_OUT else f"{least:.0f}"
-    largest = f"half of it is that of the largest {100 * share:.2g} % of values, from {shown} on"
-    uncertain = f"its standard error is {100 * error:.0f} % of it or more"
+    largest = f"half of it is that of the largest {100 * share:.2g}% of values, from {shown} on"
+    uncertain = f"its standard error is {100 * error:.0f}% of it or more"
     return (f"the mean of {name!r} rests on few rows: {largest}, and {uncertain}. {then}Quantiles rest on more rows.",)

@@ -30,7 +30,7 @@ from meanmap.plots.facts import Page
 
 __all__ = ["FittedDependencyNetwork"]
 
-# A note is given if 50 % intervals cover more than this share, or if more than this share of cells is missing.
+# A note is given if 50% intervals cover more than this share, or if more than this share of cells is missing.
 TOO_WIDE, MANY_GAPS = 0.65, 0.1
 
 
@@ -106,13 +106,13 @@ class FittedDependencyNetwork(CodedModel):
             if law.inside > TOO_WIDE:
                 yield (
                     f"intervals of {name!r} are too wide where the other columns predict it nearly exactly: "
-                    f"50 % intervals covered {law.inside:.2f} of held-out values there."
+                    f"50% intervals covered {law.inside:.2f} of held-out values there."
                 )
             if gaps > MANY_GAPS:
                 yield (
                     f"{in_percent(gaps)}% of {name!r} is missing in the data. Beliefs are valid if values are missing "
                     f"at random given the other columns, which the data cannot show; where large values were missing "
-                    f"because they are large, 90 % intervals covered .46 to .86 of them: see mm.bp.pooled."
+                    f"because they are large, 90% intervals covered .46 to .86 of them: see mm.bp.pooled."
                 )
 
     @cached_property

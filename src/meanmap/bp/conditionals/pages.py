@@ -30,11 +30,11 @@ def effect_page(effect: Any) -> Page:
     names = [f"{effect.of} = {label_shown(value)}" for value in (effect.from_, effect.to)]
     data = () if effect.shown is None else effect.shown.charts()
     charts = (
-        intervals_chart("The effect", list(found), middle, low, high, f"{unit}, with 90 % interval", from_zero=True),
+        intervals_chart("The effect", list(found), middle, low, high, f"{unit}, with 90% interval", from_zero=True),
         _arms(effect, labels, names),
     )
     rows = [(name, f"{v:.4g}", f"{a:.4g} to {b:.4g}") for name, (v, a, b) in zip(found, numbers, strict=True)]
-    table = (("difference of", "estimate", "90 % interval"), *rows)
+    table = (("difference of", "estimate", "90% interval"), *rows)
     basis = [f"{line[:1].upper()}{line[1:]}." for line in effect._basis()]
     seen = AS_OBSERVED if effect.adjusted else ""
     text = " ".join(filter(None, (seen, "" if effect.shown is None else effect.shown.note)))
@@ -53,7 +53,7 @@ def _answer(effect: Any, found: Mapping[str, Any]) -> str:
     for name in shown:
         low, high = found[name].interval()
         what = f"the {name}" if effect.labels else f"the {name} of {effect.on}"
-        changes.append(f"{what} by {found[name].value:.3g} (90 % interval {low:.3g} to {high:.3g})")
+        changes.append(f"{what} by {found[name].value:.3g} (90% interval {low:.3g} to {high:.3g})")
     values = f"{label_shown(effect.to)} rather than {label_shown(effect.from_)}"
     low, high = found[shown[0]].interval()
     unclear = " The interval contains 0." if not effect.labels and low < 0 < high else ""

@@ -135,6 +135,6 @@ def _told(names: Sequence[Hashable], one: Hashable, other: Hashable, share: floa
     if share is None:
         return f"hardly any row has such values of {one!r} and {other!r} together: {lacking}"
     return (
-        f"in {in_percent(share)} % of draws {other!r} has values that hardly any row has together with that of {one!r}"
+        f"in {in_percent(share)}% of draws {other!r} has values that hardly any row has together with that of {one!r}"
         f": there {lacking}"
     )

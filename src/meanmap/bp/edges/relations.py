@@ -71,9 +71,9 @@ class Manner:
 ALONG_TREES = Manner(True, np.geomspace(1e-3, 1e1, 17), 0.0)
 # Around short cycles evidence is counted repeatedly, and beliefs become overconfident; smooth operators that forget a
 # little with each step are better there. The error hardly depends on the ridge over powers of ten, but the rough part
-# of an operator is mostly noise, which products of messages multiply. With constants kept, errors are 1 to 6 %
+# of an operator is mostly noise, which products of messages multiply. With constants kept, errors are 1 to 6%
 # larger on rings of grey levels, and a third larger in a hole of 20 × 20 pixels; with the ridge of least error, another
-# 5 to 10 %. On six new images of strokes, blobs and rings, constants made no difference where pixels were observed (1 %
+# 5 to 10%. On six new images of strokes, blobs and rings, constants made no difference where pixels were observed (1%
 # less to equal), and in holes of 16 × 16 pixels errors were .79, 1.04, .84, 1.35, 1.09 and 1.08 times as large.
 ROUND_CYCLES = Manner(False, np.geomspace(1e-2, 1e1, 13), 0.02)
 # A graph has many cycles if more than this share of its edges close one, but for the first: about half on a grid, none

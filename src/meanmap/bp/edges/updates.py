@@ -38,9 +38,9 @@ EXACT = 1e-10
 CHUNK = 50_000
 # The ridge, for one pair, of the regression that indicates where a variable was observed.
 COVER = 0.1
-# Where messages go many steps, the shrinkage of a ridge adds up: a regression that is 4 % short leaves two thirds of a
+# Where messages go many steps, the shrinkage of a ridge adds up: a regression that is 4% short leaves two thirds of a
 # mean after ten steps. Its residuals are regressed again, twice, with the same ridge (iterated Tikhonov regularisation,
-# Engl, Hanke & Neubauer 1996, section 5.1): of 4 % a fifteen-thousandth part is left, and directions that are mostly
+# Engl, Hanke & Neubauer 1996, section 5.1): of 4% a fifteen-thousandth part is left, and directions that are mostly
 # noise stay shrunk. In the middle of 20 steps of Gaussian variables correlated by .9, with both ends at 1.5, errors
 # (root mean square, in deviations) from 300, 600 and 2000 pairs were .45, .28 and .21 in one round, .19, .09 and .07 in
 # two, .14, .07 and .06 in three; with two modes .13, .08 and .07 in one round, .13, .09 and .06 in three.

@@ -227,7 +227,7 @@ def not_exact(report: Report) -> Report:
 def floor_note(share: float, floor: Numbers | None) -> str:
     """A note on the share of message values that the floor changed."""
     where = "negative values in messages" if floor is None else f"values of messages raised to the floor of {floor:g}"
-    return f"{where}: {in_digits(100 * share)} %."
+    return f"{where}: {in_digits(100 * share)}%."
 
 
 def _ends(own: np.ndarray) -> tuple[float, float]:

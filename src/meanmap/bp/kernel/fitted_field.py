@@ -139,10 +139,10 @@ class FittedKernelField(FittedField):
         is left out in turn with all other evidence about its nodes, which takes five more runs, and messages m about
         the K labels of that kind become (1 − ε) mᵗ / Σ mᵗ + ε / K, with the power t and share ε of least log loss on
         the labels left out. Observations of a node itself count in full. Of 2708 papers that cite each other, with the
-        words of all and the topics of 30 % (of 5 %), over six splits and after 15 sweeps, .86 (.69) of the other topics
+        words of all and the topics of 30% (of 5%), over six splits and after 15 sweeps, .86 (.69) of the other topics
         were right, with a log loss of .51 (1.03) instead of .82 (1.84); by spreading words along citations .83 (.53)
         and .77 (1.37). More than that is not a matter of how sure messages are: corrected by the hidden labels
-        themselves, beliefs as a whole came to 1.06 on two splits with 5 %, where this comes to 1.05. A logistic
+        themselves, beliefs as a whole came to 1.06 on two splits with 5%, where this comes to 1.05. A logistic
         regression on words that are averaged over two steps of citations does better where few topics are known: .87
         (.79) and .42 (.75).
         """

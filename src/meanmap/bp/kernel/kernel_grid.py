@@ -35,7 +35,7 @@ __all__ = ["FittedKernelGrid", "KernelGrid"]
 MOST_PAIRS = 100_000
 # The note on beliefs without held-out images.
 UNCORRECTED = (
-    "intervals are not calibrated: in measurements 90 % intervals covered .2 to .9 of the pixels. They are calibrated "
+    "intervals are not calibrated: in measurements 90% intervals covered .2 to .9 of the pixels. They are calibrated "
     "on held-out images if fit had observed= with 1000 pixels or more, and restore has no likelihood=, floor=, "
     "damping= or counting=."
 )
@@ -64,8 +64,8 @@ class KernelGrid:
     Notes
     -----
     Evidence travels around cycles and is counted repeatedly, and messages carry the brightness of the training images:
-    uncorrected beliefs are overconfident. With noise of 12 % of the range and three images of 64 × 64 pixels to learn
-    from, 90 % intervals covered .22 of the pixels of three others on flat strokes, .61 on blobs and .62 on textured
+    uncorrected beliefs are overconfident. With noise of 12% of the range and three images of 64 × 64 pixels to learn
+    from, 90% intervals covered .22 of the pixels of three others on flat strokes, .61 on blobs and .62 on textured
     strokes. If noisy images are given, intervals are calibrated on held-out images: they then covered .82, .91 and .91,
     and in holes .84, .95 and .98; and .40 of a flat image that was brighter than the three. Reports give the coverage
     in each held-out part. On rings of 50 grey levels with noise of 30, 8 neighbours and `restore(..., counting=0.5,

@@ -270,7 +270,7 @@ def learning_notes(graph: Graph, samples: Samples, likelihoods: Sequence[Likelih
     for name, (left, rank) in worst.items():
         if left > MOST_LEFT_OUT:
             notes.append(
-                f"{in_percent(left)} % of the kernel of {name!r} is left out at rank {rank}: pass a larger rank= to "
+                f"{in_percent(left)}% of the kernel of {name!r} is left out at rank {rank}: pass a larger rank= to "
                 "mm.KernelGraph for more."
             )
     return notes

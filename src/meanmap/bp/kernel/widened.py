@@ -103,9 +103,9 @@ class Widening:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """Notes on the coverage of 90 % intervals in held-out images."""
+        """Notes on the coverage of 90% intervals in held-out images."""
         return tuple(
-            f"90 % intervals covered {groups.held.mean():.2f} of {name} pixels in held-out images, "
+            f"90% intervals covered {groups.held.mean():.2f} of {name} pixels in held-out images, "
             f"{groups.held.min():.2f} to {groups.held.max():.2f} in each of {len(groups.held)} parts."
             for name, groups in (("observed", self.seen), ("missing", self.unseen))
             if groups is not None and len(groups.held)

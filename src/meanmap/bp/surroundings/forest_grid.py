@@ -50,7 +50,7 @@ class ForestGrid:
     Observed and missing pixels have separate forests: for the latter, rectangles are cut from all training images. The
     first guess, and the depth of the trees, are chosen on held-out images (bands of the image if there is only one).
     The width of beliefs is calibrated on the same images (Kuleshov, Fenner & Ermon 2018), and more so where they
-    differ. Reports say how often 90 % intervals covered images that were not used for calibration. Trees ignore the
+    differ. Reports say how often 90% intervals covered images that were not used for calibration. Trees ignore the
     brightness of a pixel: from three images they would learn that of plain parts and be overconfident about a fourth.
     Beliefs about missing pixels are corrected for each image: its holes are moved to where it was observed, and the
     pixels there are compared with beliefs that do not use them. The coverage on new images is on the page of
@@ -211,9 +211,9 @@ class FittedForestGrid:
         return np.linspace(low, high, len(self.atoms))
 
     def _held(self) -> tuple[str, ...]:
-        """Notes on the coverage of 90 % intervals in held-out images."""
+        """Notes on the coverage of 90% intervals in held-out images."""
         return tuple(
-            f"90 % intervals covered {reader.held.mean():.2f} of {name} pixels in held-out images, "
+            f"90% intervals covered {reader.held.mean():.2f} of {name} pixels in held-out images, "
             f"{reader.held.min():.2f} to {reader.held.max():.2f} in each of {len(reader.held)} parts."
             for name, reader in (("observed", self.seen), ("missing", self.unseen))
             if len(reader.held)

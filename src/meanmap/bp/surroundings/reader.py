@@ -53,7 +53,7 @@ class Reader:
     corrected : array (K,)
         The levels of a belief at which the quantiles (k + 1/2) / K of the truth are found.
     held : array
-        The share of each part that was left out that 90 % intervals held, corrected by the other parts.
+        The share of each part that was left out that 90% intervals held, corrected by the other parts.
     """
 
     base: int
@@ -202,7 +202,7 @@ def _correction(levels: np.ndarray, fold: np.ndarray, wanted: np.ndarray) -> np.
 
 
 def _held(levels: np.ndarray, fold: np.ndarray) -> np.ndarray:
-    """The share of each part that 90 % intervals hold, corrected by the other parts; None for a single part."""
+    """The share of each part that 90% intervals hold, corrected by the other parts; None for a single part."""
     shares, parts = [], np.unique(fold)
     for part in parts if len(parts) > 1 else ():
         here, others = fold == part, fold != part

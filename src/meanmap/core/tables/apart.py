@@ -41,7 +41,7 @@ REPEATED = "identifies the rows, but for {} that repeat one,"
 # Texts with more characters are no names of rows.
 LONGEST = 1000
 # Of fewer whole numbers in twice as large a range each may occur once by chance; of so many more hardly nine in ten are
-# different (77 % on average), so that some ids may repeat.
+# different (77% on average), so that some ids may repeat.
 MANY_IDS, MANY_MORE_IDS = 50, 200
 # Columns with one of these words in their name, and all values different, are ids.
 ID_WORDS = {"id", "ids", "uid", "uuid", "guid"}

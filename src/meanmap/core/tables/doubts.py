@@ -54,7 +54,7 @@ def doubts(
     Examples
     --------
     >>> print(*doubts([{"age": [*range(20, 40), -999]}], ["x"]))
-    column 'age' of x holds -999 in 1 of 21 rows (4.8 %), far from all other values, 20 to 39, and it counts as a \
+    column 'age' of x holds -999 in 1 of 21 rows (4.8%), far from all other values, 20 to 39, and it counts as a \
 number here, and as missing in networks: if it stands for a missing value, pass missing=[-999].
     >>> print(*doubts([{"age": [*map(str, range(20, 40)), "?"]}], ["x"]))
     column 'age' of x is text that looks like numbers (but for '?'), such as '20', and counts as labels: convert it, \

@@ -91,7 +91,7 @@ class Facts:
         if not moved:
             return ""
         first, second = _two(100 * share, 100 * other, "f")
-        return f"{self.shown[k]} in {first} % of all rows and in {second} % of {those}"
+        return f"{self.shown[k]} in {first}% of all rows and in {second}% of {those}"
 
 
 def notes_on_gaps(

@@ -33,8 +33,8 @@ BY_CHANCE, GAP, GAP_OF_NO_NINES, SELDOM = 1e-6, 2, 3, 0.25
 # Days used as codes for "never", "not known" and zero.
 DAYS = ("0001-01-01", "1899-12-30", "1900-01-01", "1970-01-01", "2099-12-31", "2999-12-31", "9999-12-31")
 # Zeros may be missing values of a measurement: at most half of the rows, with none of many others near them, and these
-# about symmetric, which amounts and costs are not. Bounds of the least, and of the 5 % quantile, as shares of the
-# median; of the distance of that quantile as a share of that of the 95 % quantile; of variance / mean of counts. Of 360
+# about symmetric, which amounts and costs are not. Bounds of the least, and of the 5% quantile, as shares of the
+# median; of the distance of that quantile as a share of that of the 95% quantile; of variance / mean of counts. Of 360
 # columns of statsmodels and scikit-learn they name two, of logarithms, in which 0 stands for no number.
 LEAST_SHARE, LOW_SHARE, SYMMETRIC, DIFFERENT = 0.15, 0.5, 0.7, 20
 COUNTED = 0.6, 1.5
@@ -190,7 +190,7 @@ class Sentinels:
     def __str__(self) -> str:
         """The number of rows with each value."""
         shown = [f"{self._shown(value, 12)} in {count}" for value, count in zip(self.values, self.counts, strict=True)]
-        return f"{' and '.join(shown)} of {self.number} rows ({100 * sum(self.counts) / self.number:.2g} %)"
+        return f"{' and '.join(shown)} of {self.number} rows ({100 * sum(self.counts) / self.number:.2g}%)"
 
     def note(self, where: str, then: str = "", what: str = "") -> str:
         """The note on a column, with advice (`then`). By default it is to declare them as codes, if the function called

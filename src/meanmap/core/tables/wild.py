@@ -20,17 +20,17 @@ __all__ = ["WildCells", "wild_notes", "without_wild_cells"]
 
 # A cell is wild beyond this many robust standard deviations from the median, and this many times the distance of
 # others.
-# Of 400 columns of 500 draws no normal or exponential one had such a cell, 1 % of t with three degrees of freedom, 4 %
-# with two, 22 % of Cauchy's, and none of lognormal ones with σ = 2.
+# Of 400 columns of 500 draws no normal or exponential one had such a cell, 1% of t with three degrees of freedom, 4%
+# with two, 22% of Cauchy's, and none of lognormal ones with σ = 2.
 FAR, JUMP = 10.0, 5.0
 # More of them are no slips but a part of the distribution: at most this many, and one in this many rows, but one at
 # least.
 MOST, ONE_IN = 5, 100
 # Amounts of which most are zero have heavy tails: of these, a cell is wild only if its logarithm is this many robust
 # standard deviations from the median one, too, or the mean of costs would lack its largest part. Of 2000 columns with
-# 30 lognormal amounts (σ from .5 to 2) in 200 rows .05 % have such a cell, and 5 % had one before.
+# 30 lognormal amounts (σ from .5 to 2) in 200 rows .05% have such a cell, and 5% had one before.
 # So is one of positive numbers, whose standard deviation above the median is that of a normal distribution with the
-# same median and 95 % quantile of logarithms (QUANTILE is that of a standard normal distribution).
+# same median and 95% quantile of logarithms (QUANTILE is that of a standard normal distribution).
 FAR_LOG, QUANTILE = 5.0, 1.6448536269514722
 # Others that are needed to know what is usual, and distinct ones from which on they are more than a scale.
 LEAST_OTHERS, MANY = 20, 5

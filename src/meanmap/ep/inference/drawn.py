@@ -143,5 +143,5 @@ def _shape(name: str, belief: Any, draws: np.ndarray) -> str:
     listed = ", ".join(f"{value:.3g}" for value in exact)
     return (
         f"the posterior of {name!r} is not close to a {type(belief).__name__}: mean and standard deviation are those "
-        f"of draws, with quantiles {listed} at 5 %, 50 % and 95 %; mm.io.posterior_draws(post) gives joint draws"
+        f"of draws, with quantiles {listed} at 5%, 50% and 95%; mm.io.posterior_draws(post) gives joint draws"
     )

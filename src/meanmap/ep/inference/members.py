@@ -113,7 +113,7 @@ def all_moved(
 ) -> list[Members] | None:
     """Populations, each moved by steps that the one before it proposes, and the first by those of the last.
 
-    Of two, each would soon have been where the other led it: standard deviations were 3 % too small.
+    Of two, each would soon have been where the other led it: standard deviations were 3% too small.
     """
     found: list[Members] = []
     for each in populations:

@@ -36,7 +36,7 @@ __all__ = ["fit"]
 # The number of draws that check the belief, and the shape of their weights above which it is doubted.
 _DRAWS, _DOUBTED = (2_000_000, 40, 2000), 0.7
 # A tenth of them is enough if their effective share is this: weights with a standard deviation of .18 move standard
-# deviations by at most 12 %, and ends of intervals by .37 of these, less than the threshold for a note.
+# deviations by at most 12%, and ends of intervals by .37 of these, less than the threshold for a note.
 _FIRST, _ALIKE = (200_000, 40, 200), 0.97
 # Weights with this effective number of draws are trusted whatever their tail.
 _NEARLY_ALL = 0.6

@@ -9,7 +9,7 @@ from meanmap.ep.weighted_draws import Weighted, apart
 
 __all__ = ["disagreements"]
 
-# Standard deviations by weighted draws that differ by this share, and ends of intervals of 90 % that differ by this
+# Standard deviations by weighted draws that differ by this share, and ends of intervals of 90% that differ by this
 # many of these, are worth a note where they also differ by three standard errors.
 _APART, _END = 0.15, 0.25
 # Marginals this many times as wide as the joint Gaussian are far from it, unless found by separate runs: draws from it,
@@ -30,7 +30,7 @@ def disagreements(judged: Weighted, shared: Shared, names: tuple[str, ...]) -> l
         times = np.sqrt(shares @ (values - shares @ values) ** 2) / own * shared.plain / sds
     if said := apart(times, effective, _APART, list(map(repr, names))):
         found.append(said)
-    # The density of a Normal at its quantile of 5 % is .103.
+    # The density of a Normal at its quantile of 5% is .103.
     least, alike = _END + 3 * np.sqrt(0.05 * 0.95 / effective) / 0.103, np.full(len(shares), 1 / len(shares))
     for side, p in (("lower", 0.05), ("upper", 0.95)):
         ends, plain = (

@@ -263,7 +263,7 @@ class Fitted(Paged, Value):
         """Draw the responses beside simulated ones (a posterior predictive check); returns the matplotlib Axes.
 
         For labels and few distinct values it shows their shares, otherwise the distribution function, with a pointwise
-        interval that holds 95 % of the simulated curves.
+        interval that holds 95% of the simulated curves.
         """
         return self._check(draws, rng).draw(ax)
 
@@ -351,7 +351,7 @@ class Fitted(Paged, Value):
         _, _, _, low, high = zip(*shared, strict=True) if shared else ((),) * 5
         answer = away_from_zero([row[0] for row in shared], np.array(low), np.array(high)) if shared else ""
         data = data_charts(self.response, self.formula.rows.frame, self.formula.asked)
-        facts_of_model = f"{said[1][:1].upper()}{said[1][1:]}. 95 % intervals."
+        facts_of_model = f"{said[1][:1].upper()}{said[1][1:]}. 95% intervals."
         sections = [Section("Effects and components of variance", answer, facts_of_model, charts=(*data, *charts),
                             tables=(table, notes))]  # fmt: skip
         if not brief and self.formula.rows.groups:

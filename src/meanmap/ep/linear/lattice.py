@@ -16,7 +16,7 @@ __all__ = ["APART", "Place", "lattice", "steps_of"]
 # four dimensions this takes half as many nodes as a square lattice of the same error. For a Normal the trapezium rule
 # underestimates variances by Σ k² exp(−k²/2) / d, a sum over the nearest points k of the dual lattice, which have
 # length 2π / h for lines h apart: .005 in two dimensions and .011 in three for h = 1.5, and .009 in four for h = 1.45
-# (.06 for 1.65: 90 % intervals covered 86 %). One component has twice as many: with rare labels effects vary by more
+# (.06 for 1.65: 90% intervals covered 86%). One component has twice as many: with rare labels effects vary by more
 # between nodes than they are uncertain at each. Nodes this far below the best one, in log probability, are dropped.
 APART = {1: 0.75, 2: 1.5 * 2**0.5, 3: 1.5 * 2**0.5, 4: 1.45 * 2**0.5}
 _DEPTH = 7.0

@@ -36,7 +36,7 @@ class Ranges:
     def of(cls, title: str, rows: list[tuple[Any, float, float, float, float]], confidence: float) -> "Ranges":
         """From names, estimates, standard deviations and interval ends."""
         names, middle, _, low, high = map(list, zip(*rows, strict=True))
-        label = f"estimate and {100 * confidence:g} % interval"
+        label = f"estimate and {100 * confidence:g}% interval"
         return cls(title, list(map(str, names)), np.array(middle), np.array(low), np.array(high), label)
 
     @property

@@ -65,7 +65,7 @@ class Quadrature(Oracle):
     are equal. It is called for more only where the tilted distribution has its mass and the error of a polynomial would
     show in a message; on the line jumps, and ends of regions without numbers, are found by bisection. The remaining
     error is part of `doubt`, and so is the noise of the function's own computing, in single precision or by solvers
-    with a tolerance: stated errors of noisy functions hold at 99.9 % of points, at 99.8 % where the noise grows tenfold
+    with a tolerance: stated errors of noisy functions hold at 99.9% of points, at 99.8% where the noise grows tenfold
     along a piece, and not at outliers. A function of two numbers is called first within 2.1 standard deviations of the
     mean of the cavity, and further out only where the tilted density is above e⁻²⁰ of its peak at an end or at one of
     64 points. Errors below 10⁻⁵ of its values that three cuts did not reduce tenfold, as for solvers whose steps depend

@@ -22,7 +22,7 @@ __all__ = ["exchanged_nearby", "order_in_doubt", "told_nearby"]
 # and 6 rows 7, 8, 12 and 17 of these were rejected; and of 75 dependences that regressions found, 71, 72, 74 and 75.
 TOGETHER = 3
 # The approximate rate at which pure noise triggers these permutations. With twice this rate the wave was rejected as
-# often, and power fell by another 2 %.
+# often, and power fell by another 2%.
 DOUBT = 0.08
 # The largest number of principal features of each side and of functions of z by which dependence may vary.
 MOST_FEATURES, MOST_LOCAL, TOLERANCE = 12, 12, 0.05

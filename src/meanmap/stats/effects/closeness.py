@@ -226,7 +226,7 @@ def _bound(found: Difference, margin: float, unit: str) -> tuple[AtShift, str]:
             raise ParameterError(
                 f"margin is {margin!r} with unit='share'; expected a share of rows below 1, such as 0.1."
             )
-        return AtShift(margin * found.reach, 0.0, 0.0), f"if {100 * margin:g} % of the rows had moved"
+        return AtShift(margin * found.reach, 0.0, 0.0), f"if {100 * margin:g}% of the rows had moved"
     if found.shifts is None:
         raise KindError("these samples have no numeric column to shift: pass unit='share', or two samples as margin.")
     at = found.at(float(margin))

@@ -108,7 +108,7 @@ class Effect(Paged, Value):
         data = () if self.shown is None else self.shown.charts(first)
         charts = tuple(self._chart(name, e, units[name]) for name, e in self._intervals.items())
         tables = (("what", "value"), *self.together()), *self.differences.tables(), note_table(self.warnings)
-        level = f"{100 * self.confidence:g} % intervals."
+        level = f"{100 * self.confidence:g}% intervals."
         text = " ".join(filter(None, (f"In parentheses: {level}", "" if self.shown is None else self.shown.note)))
         answer = Section("The answer", self._answer(), text, charts=data, tables=tables)
         more = () if brief and data else (Section("Sizes in other units", "", level, charts=charts),)
@@ -156,7 +156,7 @@ class Effect(Paged, Value):
 
     def written(self, lines: Sequence[tuple[str, str]]) -> str:
         """Some lines of the result under its title, with the caveats."""
-        title = f"{self.method}, with {100 * self.confidence:g} % intervals"
+        title = f"{self.method}, with {100 * self.confidence:g}% intervals"
         said = [f"  {what:25}  {value}" for what, value in lines]
         return "\n".join([title, *said, *(f"  warning  {text}" for text in in_few(self.warnings))])
 

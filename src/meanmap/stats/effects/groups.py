@@ -28,7 +28,7 @@ __all__ = ["AtShift", "Difference", "averaged", "difference_of"]
 
 # Full Gram matrices and their eigenvalues are used up to this many points in all, which takes a second.
 MOST_WHOLE = 1000
-# If there are more rows, this many are shifted: the unit is then known to within 1.5 %.
+# If there are more rows, this many are shifted: the unit is then known to within 1.5%.
 MOVED = 4000
 # The number of rows among which the largest distance is searched.
 SEEN = 300

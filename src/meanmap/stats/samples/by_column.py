@@ -17,8 +17,8 @@ __all__ = ["ColumnDifference", "Differences"]
 
 # So many columns that differ are named in one sentence.
 MOST_NAMED = 3
-# An answer that contradicts the test needs zero so many times as far away as the end of the interval: families of 5 %
-# then err in 1 % of tables, or less with several columns.
+# An answer that contradicts the test needs zero so many times as far away as the end of the interval: families of 5%
+# then err in 1% of tables, or less with several columns.
 SURE = 1.31
 ADJUSTED = (
     "values are adjusted to the strata or weights of the two samples compared, and unadjusted are those of all rows"
@@ -133,7 +133,7 @@ class ColumnDifference(Value):
         by = self.difference
         if self.label is not None:
             low, size, high = (f"{100 * end:.3g}" for end in (by.low, by.estimate, by.high))
-            first, second = (f"{100 * share:.3g} %" for share in (self.first, self.second))
+            first, second = (f"{100 * share:.3g}%" for share in (self.first, self.second))
             missing = self.label == MISSING_LABEL
             what = f"missing {self.column}" if missing else f"{self.column} = {label_shown(self.label)}"
             return what, first, second, f"{size} ({low} to {high}) points"
@@ -158,7 +158,7 @@ class ColumnDifference(Value):
         if self.unadjusted is None:
             return ""
         if self.label is not None:
-            return "{:.3g} % and {:.3g} %".format(*(100 * share for share in self.unadjusted))
+            return "{:.3g}% and {:.3g}%".format(*(100 * share for share in self.unadjusted))
         return "{} and {}".format(*_apart(*self.unadjusted))
 
     def sentence(self) -> str:
@@ -216,7 +216,7 @@ class Differences(Value, Sequence[ColumnDifference]):
     >>> before, after = {"age": [30.0, 35, 40, 45, 50]}, {"age": [31.0, 36, 41, 46, 61]}
     >>> found = mm.two_sample_test(before, after, rng=0).differences
     >>> print(found)
-    what      x   y   y minus x (95 %)
+    what      x   y   y minus x (95%)
     mean age  40  43  3 (-11.7 to 17.7)
     >>> found.to_frame()[["column", "first", "second", "estimate"]]
       column  first  second  estimate
@@ -235,7 +235,7 @@ class Differences(Value, Sequence[ColumnDifference]):
     @property
     def level(self) -> str:
         """The confidence level of the intervals of differences, as a text."""
-        said = [f"{100 * self.confidence:g} %"]
+        said = [f"{100 * self.confidence:g}%"]
         pairs = f" of {self.pairs} pairs of samples" if self.pairs > 1 else ""
         said += [f"simultaneous for {self.comparisons} comparisons{pairs}"] * (self.comparisons > 1)
         return ", ".join([*said, *([self.design] if self.design else [])])

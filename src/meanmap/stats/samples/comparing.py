@@ -79,7 +79,7 @@ def differences_of_all(
     --------
     >>> doses = {"no": [1.0, 2.0, 3.0], "half": [1.0, 2.0, 3.5], "all": [8.0, 9.0, 10.0]}
     >>> print(differences_of_all({name: {"y": values} for name, values in doses.items()})[:2])
-    what    samples       first  second  second minus first (95 %, simultaneous for 3 comparisons of 3 pairs of samples)
+    what    samples       first  second  second minus first (95%, simultaneous for 3 comparisons of 3 pairs of samples)
     mean y  no and all    2      9       7 (3.77 to 10.2)
     mean y  half and all  2.167  9       6.83 (3.05 to 10.6)
     """
@@ -142,10 +142,10 @@ def mostly_one_value(first: Data, second: Data, names: tuple[str, str], confiden
     --------
     >>> before, after = [0.0] * 7 + [3.0, 4.0, 5.0], [0.0] * 6 + [3.0, 4.0, 5.0, 8.0]
     >>> print(mostly_one_value(before, after, ("x", "y"), 0.95))
-    what                    x     y     y minus x (95 %, simultaneous for 3 comparisons)
+    what                    x     y     y minus x (95%, simultaneous for 3 comparisons)
     mean value where not 0  4     5     1 (-3.59 to 5.59)
     mean value              1.2   2     0.8 (-2.15 to 3.75)
-    value = 0               70 %  60 %  -10 (-55.5 to 38.8) points
+    value = 0               70%  60%  -10 (-55.5 to 38.8) points
     """
     columns = _both(first, second, names).items()
     parts = [each for name, pair in columns for each in comparisons_of(name, pair, [Pair(names)])]

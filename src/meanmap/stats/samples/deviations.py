@@ -12,7 +12,7 @@ __all__ = ["LEAST_UNITS", "clear_ratio", "deviations_of"]
 # A ratio whose logarithm is further from 0 overflows.
 MOST = 700.0
 # With fewer independent rows, clusters or pairs under a design, standard errors of variances are inaccurate. For equal
-# standard deviations and normal numbers, .11 of 95 % intervals exclude one with 10 units of each sample, and .06 with
+# standard deviations and normal numbers, .11 of 95% intervals exclude one with 10 units of each sample, and .06 with
 # 40.
 LEAST_UNITS = 40
 

@@ -79,7 +79,7 @@ def note_on(apart: tuple[str, ...], found: Mapping[str, np.ndarray]) -> tuple[st
     """A note on the columns that are left out."""
     if not apart:
         return ()
-    named = in_few_words([f"{name!r} ({100 * found[name].mean():.3g} %)" for name in apart], MOST_NAMED)
+    named = in_few_words([f"{name!r} ({100 * found[name].mean():.3g}%)" for name in apart], MOST_NAMED)
     without = "this column" if len(apart) == 1 else "these columns"
     return (f"so many values are missing in {named} that rows are compared without {without}.",)
 

@@ -136,7 +136,7 @@ def moved_columns(before: Rows, here: Rows, seed: int) -> list[dict[str, Any]]:
         if (each.column, label_text(value)) not in shown:
             other |= {"what": f"share of {each.column} = {value:g}", "reference": shares[0], "batches": shares[1]}
             other |= {"clear": True}
-            found.append({**row, **other, "cells": [*(f"{100 * share:.3g} %" for share in shares), ""]})
+            found.append({**row, **other, "cells": [*(f"{100 * share:.3g}%" for share in shares), ""]})
     sizes = {name: _distance(np.asarray(column), np.asarray(all_of["y"][name])) for name, column in all_of["x"].items()}
     # A clear change of a spread precedes the mean, if that does not clearly differ.
     order = {True: 0, False: 1, None: 2}
@@ -181,7 +181,7 @@ def _missing(before: Rows, here: Rows) -> list[dict[str, Any]]:
         row |= {"difference": {"estimate": second - first, "low": None, "high": None}}
         # Fewer are not drift.
         row |= {"pvalue": pvalue if second > first else None, "clear": pvalue <= LEVEL, "of": "missing", "label": None}
-        cells = [f"{100 * first:.3g} %", f"{100 * second:.3g} %", f"{100 * (second - first):.3g} points"]
+        cells = [f"{100 * first:.3g}%", f"{100 * second:.3g}%", f"{100 * (second - first):.3g} points"]
         found.append({**row, "cells": cells})
     return found
 

@@ -143,4 +143,4 @@ class Gaps(Value):
 
 
 def _shares(before: float, here: float, rows: str = "the rows") -> str:
-    return f"{100 * here:.3g} % of {rows}, {100 * before:.3g} % in the reference"
+    return f"{100 * here:.3g}% of {rows}, {100 * before:.3g}% in the reference"

@@ -83,7 +83,7 @@ class LostLabels(Value):
         lost = np.flatnonzero((unseen > 0) & (logs <= np.log(self.limit)))
         notes = tuple(
             f"{self.labels[k]!r} of column {self.names[k]!r} is in none of the latest {unseen[k]} rows, and in "
-            f"{in_percent(c[k] / n)} % of the reference."
+            f"{in_percent(c[k] / n)}% of the reference."
             for k in lost
         )
         unseen[lost] = -1

@@ -46,7 +46,7 @@ def table_of(found: Sequence[Mapping[str, Any]], reference: str, span: str) -> l
     """A header with names for the reference and the batches, and a row for each column."""
     pvalues = ("" if each["pvalue"] is None else f"{each['pvalue']:.3g}" for each in found)
     return [
-        ["what", "column's p-value", reference, span, "difference (simultaneous 95 %)", "over all batches"],
+        ["what", "column's p-value", reference, span, "difference (simultaneous 95%)", "over all batches"],
         *(
             [each["what"], pvalue, *each["cells"], drawn(each["over time"])]
             for each, pvalue in zip(found, pvalues, strict=True)

@@ -40,8 +40,8 @@ __all__ = [
 # generator.
 OfSums = Callable[[Moments, Moments, Any, int, np.random.Generator], Outcome]
 
-# Landmarks of each kernel. With 4000 points, 512 landmarks had 95 % of the power of full Gram matrices, 256 had 80 %,
-# and 128 had 60 %.
+# Landmarks of each kernel. With 4000 points, 512 landmarks had 95% of the power of full Gram matrices, 256 had 80%,
+# and 128 had 60%.
 LANDMARKS = 512
 # Landmarks for limiting null distributions, of one kernel and of each of several. Permutations need the features of all
 # points at once.

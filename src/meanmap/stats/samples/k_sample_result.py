@@ -28,7 +28,7 @@ TWO_QUESTIONS = "these are two questions: choose one before looking at the data,
 # The note if an interval excludes zero although the test does not reject.
 WEAK = (
     "the test of all columns together does not reject, but an interval excludes zero: each of the two errs in at most "
-    "5 % of tables without any difference, both together in at most 10 %; test that difference alone on new data"
+    "5% of tables without any difference, both together in at most 10%; test that difference alone on new data"
 )
 
 # The note if shares of missing values are shown to differ.

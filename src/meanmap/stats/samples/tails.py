@@ -14,7 +14,7 @@ SHARE, MANY, QUARTER, LEAST, MOST = 0.1, 100, 0.25, 5, 200
 SHAPES, WIDTHS = np.linspace(0, 1, 41), np.geomspace(1 / 6, 6, 37)
 PARETO, PARETO_WIDTHS = np.linspace(-0.5, 1.5, 41), np.geomspace(0.25, 3.0, 25)
 # The confidence in the largest standard deviation, and its normal quantile. With .975 a fifth of samples of 60 normal
-# rows, and nearly all of 30, would not determine whether there is a standard deviation; with .9 it is 3 % and 40 %.
+# rows, and nearly all of 30, would not determine whether there is a standard deviation; with .9 it is 3% and 40%.
 CERTAIN, QUANTILE = 0.9, 1.2815515655446004
 # The median distance from the median of a standard normal distribution, and degrees of freedom of a t distribution that
 # is practically normal.
@@ -22,7 +22,7 @@ MEDIAN, NORMAL = 0.6744897501960817, 1e6
 
 
 def inflated_spread(numbers: np.ndarray) -> float:
-    """The 90 % quantile of the ratio of the true standard deviation to that of these numbers, minus 1, divided by 1.28.
+    """The 90% quantile of the ratio of the true standard deviation to that of these numbers, minus 1, divided by 1.28.
 
     If the log standard deviation were normal, this would be its standard error. It is infinite if tails are so heavy
     that the numbers do not determine whether there is a standard deviation. Two models of the distances from the median

@@ -104,7 +104,7 @@ class TwoSampleResult(ColumnsResult):
         rng : None, int, numpy.random.Generator or JAX key
             Draws the points and shuffles them.
         confidence : float, optional
-            With 0.95, each share comes with its 95 % confidence interval, by a jackknife over 20 groups of points,
+            With 0.95, each share comes with its 95% confidence interval, by a jackknife over 20 groups of points,
             within which columns are shuffled. The interval is all of 0 to 1 if the samples may not differ at all. Needs
             at least 100 points of each.
         """
