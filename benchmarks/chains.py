@@ -23,7 +23,7 @@ EDGES = [(i, i + 1) for i in range(STEPS)]
 GRID = np.linspace(-4, 4, 401)
 # Pairs, and the number of data sets of each model.
 SETS = {"KernelField": {300: 40, 1000: 40, 5000: 12}, "KernelGraph": {300: 20, 1000: 10}}
-# Aim: so many standard deviations of the variable.
+# Aim: this many standard deviations of the variable.
 WITHIN = 0.15
 Found = dict[str, Any]
 

@@ -19,7 +19,7 @@ from meanmap.bp import ForestGrid
 __all__ = ["KINDS", "NOISES", "measure", "page", "restored"]
 
 SIDE, LEARNED, SHOWN, SEED = 96, 3, 4, 14
-# The standard deviation of noise, as a share of the range of an image; the brightest pixel has so many photons.
+# The standard deviation of noise, as a share of the range of an image; the brightest pixel has this many photons.
 SHARE, PHOTONS = 0.12, 30
 Found = dict[str, Any]
 Generator = np.random.Generator

@@ -25,7 +25,7 @@ NEW, SIZES = 10_000, (5000, 50_000)
 NEW_NUMBERS, SIZES_NUMBERS = 1000, (1000, 5000)
 DISCRETE = ("asia", "alarm", "insurance", "hailfinder", "win95pts")
 GAUSSIAN = ("ecoli70", "magic-niab", "magic-irri", "arth150")
-# Tables of counts with so many rows before the first (Heckerman et al. 1995), and with one more of each; pgmpy's.
+# Tables of counts with this many rows before the first (Heckerman et al. 1995), and with one more of each; pgmpy's.
 COUNTED = {"BDeu": "BDeu 5", "K2": "counts + 1", "likelihood": "counts"}
 OURS, LINEAR = "BayesianNetwork", "linear, normal noise"
 # Aims: so much a row of the best, and so much of its absolute value.

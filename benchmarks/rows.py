@@ -25,7 +25,7 @@ __all__ = ["CALLS", "alone", "measure", "measured", "page"]
 
 SIZES = (10_000, 100_000, 1_000_000)
 SMALL = 2_000
-# After so many processor seconds, or gibibytes, a call is given up.
+# After this many processor seconds, or gibibytes, a call is given up.
 SECONDS, GIBIBYTES = 60, 12
 Found = dict[str, Any]
 

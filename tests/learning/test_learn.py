@@ -330,9 +330,7 @@ def test_a_column_that_the_common_lengthscale_cannot_see_is_named(form):
 
 def test_how_far_draws_agree_about_a_mode_is_said_in_words():
     fit = mm.learn_kernel(X, rng=0)
-    assert re.search(
-        r"objective -[\d.]+, lengthscale ±\d+% between draws, the highest mode in \d+% of draws", str(fit)
-    )
+    assert re.search(r"objective -[\d.]+, lengthscale ±\d+% between draws, the highest mode in \d+% of draws", str(fit))
     assert "draws" not in str(mm.learn_kernel(X, rng=0, draws=1)).split("\n")[1]
 
 

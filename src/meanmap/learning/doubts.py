@@ -21,9 +21,9 @@ FEW_VALUES = 0.5
 # Robust standard deviations (1.48 times the median absolute deviation) beyond which a point is an outlier. One point at
 # 100 standard deviations in 500 was seen to multiply the learned lengthscale by 7.
 FAR = 10.0
-# Rows between gaps of so many robust standard deviations, far away, are a group and no outliers if they are this share
-# of all, this many, and as far from all others as from each other. So were 312 of 8200 Cauchy, lognormal, Pareto and t
-# columns of 100 to 10,000 rows.
+# Rows between gaps of this many robust standard deviations, far away, are a group and no outliers if they are this
+# share of all, this many, and as far from all others as from each other. So were 312 of 8200 Cauchy, lognormal, Pareto
+# and t columns of 100 to 10,000 rows.
 GAP, GROUP, FEWEST = 2.0, 0.01, 5
 # From this many columns on the pseudolikelihood was seen to choose a constant fraction of the median distance.
 MANY_COLUMNS = 5

@@ -18,7 +18,7 @@ __all__ = ["notes_about", "notes_of_codes", "notes_of_law"]
 
 # The least number of codes.
 LEAST_VALUES = 5
-# Numbers with steps or waves are cut into at most so many parts of equal size, of so many rows and units at least.
+# Numbers with steps or waves are cut into at most this many parts of equal size, of this many rows and units at least.
 # Polynomials of this degree are no steps.
 MOST_PARTS, LEAST_IN_PART, LEAST_UNITS, DEGREE = 50, 10, 4, 3
 # The p-value below which they are noted: in none of 249 tables with smooth effects, or clusters that differ.

@@ -29,7 +29,7 @@ LEVELS = 200
 LEAST_ROWS, LEAST_AT = 50, 20
 # Fewer clusters say little about how they differ; with fewer than FEW_CLUSTERS a note says so.
 LEAST_CLUSTERS, FEW_CLUSTERS = 20, 50
-# A value of a number stands out if at least so many times as many rows have it as any other value.
+# A value of a number stands out if at least this many times as many rows have it as any other value.
 STANDS_OUT = 4
 # Values of a number are too close if fewer than this share of the rows are between them, and they differ by less than
 # the other share of the interquartile range: in simulations intervals of such effects held too rarely.

@@ -68,7 +68,7 @@ class SmoothRegression:
         return SmoothRegression(weights, inverse, variances, self.evidence)
 
     def freed(self, gram: np.ndarray, columns: np.ndarray, times: float) -> np.ndarray:
-        """`inverse` if weights of some columns had prior variances that are so many times as large."""
+        """`inverse` if weights of some columns had prior variances that are this many times as large."""
         found, has = np.zeros_like(self.inverse), np.flatnonzero(np.diag(self.inverse) > 0)
         variances = np.where(columns, times, 1.0)[has] * self.variances[has]
         penalty = np.divide(1.0, variances, out=np.zeros_like(variances), where=variances > 0)

@@ -14,7 +14,7 @@ __all__ = ["SmoothParts"]
 
 # Parts are spanned by at most this many rows, in this many directions, the smallest at least this share of the largest.
 MOST_ROWS, MOST_DIRECTIONS, LEAST_DIRECTION = 300, 100, 1e-4
-# So many first directions of a part change slowly.
+# This many first directions of a part change slowly.
 SLOW = 12
 # Gentle curves are polynomials of ranks of this degree.
 GENTLE = 3

@@ -26,8 +26,8 @@ from meanmap.plots.paged import Paged
 
 __all__ = ["KernelGraph"]
 
-# Where the middle of a tree has so many steps on each side, the shrinkage of a ridge adds up to more than its noise. In
-# the middle of 20 steps of Gaussian variables correlated by .9, both ends at 1.5, of 300 rows, means were .14
+# Where the middle of a tree has this many steps on each side, the shrinkage of a ridge adds up to more than its noise.
+# In the middle of 20 steps of Gaussian variables correlated by .9, both ends at 1.5, of 300 rows, means were .14
 # deviations too small in one round of regression, .04 in three, with errors (root mean square) of .16 and .10; with two
 # modes .04 and .03, .06 and .05. On trees of up to 5 steps means are alike, and densities of 100 rows .02 nearer (L1
 # distance) in one round.

@@ -14,13 +14,13 @@ __all__ = [
     "may_be_codes",
 ]
 
-# Rows for each value on average: so many are strata to permute within, as fewer would leave little to permute;
+# Rows for each value on average: this many are strata to permute within, as fewer would leave little to permute;
 ROWS_A_STRATUM = 6
-# so many make each value a label, too, as an indicator costs a row, so that this takes an eighth of the rows at most;
+# this many make each value a label, too, as an indicator costs a row, so that this takes an eighth of the rows at most;
 ROWS_A_LABEL = 8
-# of at least as many whole numbers, so many make doubtful whether regressions follow them;
+# of at least as many whole numbers, this many make doubtful whether regressions follow them;
 LEAST_CODES, ROWS_TO_DOUBT = 10, 2
-# and so many allow to compare residuals among the values.
+# and this many allow to compare residuals among the values.
 ROWS_TO_COMPARE = 3
 
 

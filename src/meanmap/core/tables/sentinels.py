@@ -16,8 +16,8 @@ __all__ = ["Sentinels"]
 # Codes below zero where nothing else is; nines, and other codes below zero; codes beside few values, which may be a
 # scale; and any value that is repeated.
 BELOW, CODED, FEW, REPEATED = 0.2, 1.0, 5.0, 10.0
-# Codes of at least so many rows, and of so many times as many as any other value, need only be as far as codes below
-# zero, and zeros as well: 99 beside ages from 18 to 70. Negative ones where no others are may be near: -9 beside
+# Codes of at least this many rows, and of this many times as many as any other value, need only be as far as codes
+# below zero, and zeros as well: 99 beside ages from 18 to 70. Negative ones where no others are may be near: -9 beside
 # incomes.
 SPIKE = 10, 3
 # Others that are needed to know what is usual, and distinct ones from which on they are more than a scale.
@@ -38,8 +38,8 @@ DAYS = ("0001-01-01", "1899-12-30", "1900-01-01", "1970-01-01", "2099-12-31", "2
 # columns of statsmodels and scikit-learn they name two, of logarithms, in which 0 stands for no number.
 LEAST_SHARE, LOW_SHARE, SYMMETRIC, DIFFERENT = 0.15, 0.5, 0.7, 20
 COUNTED = 0.6, 1.5
-# Nines among other values have so many digits at least, and so many times the rows of any other value; beyond the range
-# the rules above decide. Of the 16,392 columns they name none.
+# Nines among other values have this many digits at least, and this many times the rows of any other value; beyond the
+# range the rules above decide. Of the 16,392 columns they name none.
 LONG, OFTENER = 4, 5
 # A column has codes for "refused", "not known", "not asked", on one side or both.
 MOST = 6

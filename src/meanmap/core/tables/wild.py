@@ -34,9 +34,9 @@ MOST, ONE_IN = 5, 100
 FAR_LOG, QUANTILE = 5.0, 1.6448536269514722
 # Others that are needed to know what is usual, and distinct ones from which on they are more than a scale.
 LEAST_OTHERS, MANY = 20, 5
-# In columns so long, so many cells are looked at first.
+# In columns so long, this many cells are looked at first.
 LONG, LOOKED_AT = 10_000, 1000
-# This many are named, and so many standard deviations are "millions".
+# This many are named, and this many standard deviations are "millions".
 SHOWN, MILLIONS = 3, 2e6
 
 

@@ -13,9 +13,9 @@ from meanmap.ep.inference.tempered import FEW, MANY, Effort
 
 __all__ = ["Affordable", "is_on_host"]
 
-# Efforts, and how many seconds calls may take for each; for every draw that goes to the posterior there are so many.
+# Efforts, and how many seconds calls may take for each; for every draw that goes to the posterior there are this many.
 _EFFORTS, _TIMES = ((MANY, 20.0), (FEW, 300.0)), 80
-# Functions of single values that are quicker than this are called at so many points to see whether they take arrays.
+# Functions of single values that are quicker than this are called at this many points to see whether they take arrays.
 _QUICK, _POINTS = 5e-3, 48
 
 

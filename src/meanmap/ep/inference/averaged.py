@@ -23,7 +23,7 @@ from meanmap.families import Family, Gamma, MultivariateNormal, Normal
 
 __all__ = ["averaged"]
 
-# So many unknown precisions at most, numbers in dense rows, points, and multiplications; there are no fewer points.
+# This many unknown precisions at most, numbers in dense rows, points, and multiplications; there are no fewer points.
 _PRECISIONS, _NUMBERS, _POINTS, _WORK, _LEAST = 3, 10_000_000, 20_000, 2e10, 30
 # Rows that are reduced to a triangle, and numbers that are factored, at once.
 _ROWS, _TOGETHER = 16_384, 4_000_000

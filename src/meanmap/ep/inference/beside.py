@@ -14,13 +14,13 @@ from meanmap.families import MultivariateNormal, Normal
 
 __all__ = ["by_draws"]
 
-# Mass so many standard deviations from the mean of a belief is elsewhere. A larger share than this is worth a note, and
-# so are standard deviations that differ by this factor.
+# Mass this many standard deviations from the mean of a belief is elsewhere. A larger share than this is worth a note,
+# and so are standard deviations that differ by this factor.
 _FAR, _ELSEWHERE, _TIMES = 4.0, 0.02, 1.5
-# Of up to this many numbers draws near the beliefs are moved and widened, in at most so many rounds, until they are
-# worth enough; then at most so many are added until standard errors are this share of standard deviations.
+# Of up to this many numbers draws near the beliefs are moved and widened, in at most this many rounds, until they are
+# worth enough; then at most this many are added until standard errors are this share of standard deviations.
 _MORE, _DRAWS, _ROUNDS, _ENOUGH, _MOST, _ACCURATE = 20, 4096, 6, 1000.0, 131_072, 0.03
-# Standard deviations that differ by this share are worth a note, which names at most so many.
+# Standard deviations that differ by this share are worth a note, which names at most this many.
 _APART, _NAMED = 0.1, 5
 
 

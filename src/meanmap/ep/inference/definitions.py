@@ -8,10 +8,10 @@ from scipy import sparse
 
 __all__ = ["Contradiction", "Definitions", "Equations", "NotMeasured", "definitions"]
 
-# Equations that share unknowns and define none of them are solved as dense ones: so many multiplications for each set
-# of them, and so many entries where what is computed is put in place of what is computed from it.
+# Equations that share unknowns and define none of them are solved as dense ones: this many multiplications for each set
+# of them, and this many entries where what is computed is put in place of what is computed from it.
 _WORK, _ENTRIES = 2e9, 3_000_000
-# Of larger sets so many are compared, to see whether they contradict each other.
+# Of larger sets this many are compared, to see whether they contradict each other.
 _SOME = 1000
 # An equation of which the others leave less than this share follows from them, and contradicts them if the known
 # numbers differ by more than that share. Sums that cancel have this rounding error.

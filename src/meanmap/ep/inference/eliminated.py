@@ -13,7 +13,7 @@ from meanmap.ep.variables import Variable
 
 __all__ = ["Eliminated"]
 
-# So many numbers are left at most, and entries of matrices of them; rows tie so many pairs of numbers.
+# This many numbers are left at most, and entries of matrices of them; rows tie this many pairs of numbers.
 _LEFT, _ENTRIES, _PAIRS = 1500, 20_000_000, 50_000_000
 # Members of a variable whose covariances are computed at once.
 _TOGETHER = 4096

@@ -10,10 +10,10 @@ from meanmap.ep.inference.mixture import root_of, spread_of, systematic
 
 __all__ = ["Members", "all_moved", "joined", "of_priors", "tempered"]
 
-# Members are moved so often at each temperature: by steps as wide as all others, by steps as wide as the nearest of
-# these, a share of them, from one of them to another, and along one number, in turn.
+# The number of moves at each temperature, of four kinds in turn: steps as wide as all other members; as wide as the
+# nearest of these, this share of them; from one of them to another; and along one number.
 _MOVES, _KINDS, _NEAR = 6, 4, 1 / 64
-# Half of the members are worth as much as all at the next temperature; after this many the run gives up.
+# At the next temperature members are worth half of their number; the run gives up after this many temperatures.
 _WORTH, _STAGES = 0.5, 60
 
 

@@ -7,8 +7,8 @@ import numpy as np
 
 __all__ = ["Mixture", "root_of", "spread_of", "systematic"]
 
-# So many distributions at most, with these degrees of freedom, each with the covariance of one of these shares of the
-# draws, those nearest to its own; small shares follow curved ridges.
+# The most distributions, their degrees of freedom, and the shares of the draws, the nearest ones, of which each may
+# have the covariance: small shares follow curved ridges.
 _KERNELS, _NU, _NEAR = 512, 6.0, (1 / 16, 1 / 40, 1 / 100)
 
 

@@ -34,7 +34,7 @@ _ROUNDING, _ENOUGH = 2e-16, 1e-6
 
 # A column of which others leave so little is the same as theirs but for rounding: nothing says what its unknown is.
 _OPEN = 1e-14
-# A note names so many sums.
+# A note names this many sums.
 _NAMED = 5
 # What is known of a vector, in standard deviations of the rest.
 _SURE = 1e-5

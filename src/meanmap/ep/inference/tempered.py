@@ -24,7 +24,7 @@ class Effort(NamedTuple):
     Attributes
     ----------
     draws : int
-        So many go to the posterior, a multiple of 128.
+        The number of members, a multiple of 128.
     accurate : number
         Draws are added until standard errors of means and standard deviations are this share of a standard deviation.
     most : int
@@ -32,7 +32,7 @@ class Effort(NamedTuple):
     enough : number
         If they are worth fewer than this the run gives up.
     again : int
-        So many times more members go to the posterior where draws may have missed some of the mass.
+        The factor by which there are more members in a second run, if draws may have missed some of the mass.
     """
 
     draws: int
@@ -45,12 +45,13 @@ class Effort(NamedTuple):
 MANY = Effort(2048, 0.008, 131_072, 2000.0, 4)
 # Where each call costs.
 FEW = Effort(256, 0.016, 16_384, 250.0, 1)
-# Members are in so many parts. They move so often before a mixture is made around them, and again before they are
-# beside its draws; it is made up to so many times.
+# The number of populations of members; of their moves before a mixture is made around them, and again before they are
+# compared with its draws; and the most mixtures that are tried.
 _PARTS, _MOVES, _FITS = 4, 8, 3
-# Members are too few where this share of the mass has weights that are above their mean by this factor, as a log.
+# There are too few members if this share of the mass has weights that exceed their mean by this factor, as a log.
 _HEAVY, _UNEVEN = 0.003, 1.4
-# Members are counted where these shares of the mass have the largest weights; so many standard errors are no chance.
+# Members are counted where these shares of the mass have the largest weights: a surplus of this many standard errors is
+# not due to chance.
 _LARGEST, _CHANCE = (0.01, 0.003, 0.001), 5.0
 # Images of draws that are more probable than the mixture has it by this factor, as a log, are not covered by it; they
 # count if they have more than this share of the mass of the draws.
@@ -116,13 +117,13 @@ class Drawn:
         return float(max(*((error / self.sd).max() for error in self.errors), *beside))
 
     def height(self, share: float) -> float:
-        """What the log weight, less that of the mean, is above for this share of the mass."""
+        """The log weight that the largest weights, with this share of the mass, exceed; less that of their mean."""
         order = np.argsort(self.logs)
         at = min(int(np.searchsorted(np.cumsum(self.shares[order]), 1 - share)), len(order) - 1)
         return float(self.logs[order[at]] - self.log_evidence)
 
     def misses(self, logs: np.ndarray) -> bool:
-        """Whether more members than chance explains, by their log weights, are where those of draws are largest."""
+        """Whether more members than by chance, by their log weights, are where those of draws are largest."""
         for share in _LARGEST:
             bound = self.height(share) + self.log_evidence
             expected = self.shares[self.logs > bound].sum()
@@ -182,7 +183,7 @@ def drawn(model: FewNumbers, generator: np.random.Generator, effort: Effort = MA
 
 
 def _drawn(model: FewNumbers, generator: np.random.Generator, effort: Effort, times: int) -> Drawn | None:
-    """With so many times the members of an effort."""
+    """With this many times the members of an effort."""
     parts = _PARTS if effort.draws % (128 * _PARTS) == 0 else 2
     begun = tempered(model, generator, times * effort.draws // parts, parts)
     if begun is None:

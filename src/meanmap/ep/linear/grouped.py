@@ -29,8 +29,8 @@ _RULES: dict[int, tuple[tuple[float, ...], ...]] = {
 }
 # The first rule that reaches tails.
 _TAILS = 2
-# A rule is used if all groups together differ by no more than this from the next one; of many groups, about so many are
-# examined.
+# A rule is used if all groups together differ by no more than this from the next one; of many groups, about this many
+# are examined.
 _SURE, _EXAMINED = 0.01, 500
 # Evaluations of the likelihood held in memory at once.
 _PIECE = 500_000

@@ -34,8 +34,8 @@ _LESS, _LOWER = 5.0, 2.0
 _CORRECTED, _MEASURED = 8.0, 150
 # The usual number of nodes of a lattice with one to four components, and the seconds above which a fit is long.
 _USUAL, _LONG = {1: 30, 2: 40, 3: 80, 4: 200}, 60.0
-# Interpolation that moves more of the probability than this is replaced by so many draws, if they take at most so many
-# numbers and are worth this many equal ones; the proposal has these degrees of freedom, and is wider by a factor.
+# Interpolation that moves more of the probability than this is replaced by this many draws, if they take at most this
+# many numbers and are worth this many equal ones; the proposal has these degrees of freedom, and is wider by a factor.
 _MOVES, _REDRAWN, _CHEAP, _ENOUGH, _DEGREES, _WIDER = 0.1, 20_000, 20_000_000, 4000, 4, 1.3
 # How many nodes are corrected first, and corrections that differ by less are the same.
 _COMPARED, _SAME = 8, 0.02

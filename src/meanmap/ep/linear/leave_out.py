@@ -15,7 +15,7 @@ __all__ = ["log_densities"]
 
 # Cavities were off by up to .1 in rows that change the belief about their own predictor by less than this
 # (Kullback-Leibler), or the probabilities of nodes by less (χ²): 33 fits of 80 rows in groups of four, of six families.
-# At most so many rows with a larger influence are left out in turn, of tables of at most so many rows.
+# At most this many rows with a larger influence are left out in turn, of tables of at most this many rows.
 _INFLUENCE, _MOVED, _REFITS, _ROWS = 0.4, 2.0, 30, 20_000
 # Nodes where sweeps did not converge may have this probability.
 _UNSETTLED = 0.01

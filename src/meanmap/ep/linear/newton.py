@@ -17,7 +17,7 @@ _STEPS, _HALVINGS, _NEAR = 100, 30, 0.01
 _DIFFERENCE, _LEAST = 0.1, 1e-10
 # Sums of rows have this relative error, so that a step may seem to lower them by so much.
 _ROUNDED = 1e-12
-# Of so many rows or more, one in so many is taken to begin.
+# Of this many rows or more, one in this many is taken to begin.
 _MANY, _SHARE = 20_000, 16
 
 

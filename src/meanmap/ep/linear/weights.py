@@ -13,8 +13,8 @@ __all__ = ["affordable", "weighted"]
 
 # Evaluations of the likelihood held in memory at once.
 _PIECE = 2_000_000
-# Of so many times as many rows or more, so many are drawn; they are enough if log weights have a standard error of at
-# most this: means then move by about as many standard deviations.
+# Of this many times as many rows or more, this many are drawn; they are enough if log weights have a standard error of
+# at most this: means then move by about as many standard deviations.
 _TIMES, _SOME, _SURE = 4, 20_000, 1e-3
 
 

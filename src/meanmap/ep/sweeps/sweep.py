@@ -39,7 +39,7 @@ __all__ = [
 # Precision of a distribution that stands in where there is none.
 _NARROW = 1e4
 
-# Of so many rows, runs with a program without optimisation take a third of the time, mostly compiling (256: as long).
+# Of this many rows, runs with a program without optimisation take a third of the time, mostly compiling (256: as long).
 _FEW = 32
 
 # What can happen to the messages of one member of a factor; each has its column in the counts of a sweep.

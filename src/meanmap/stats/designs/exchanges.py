@@ -17,7 +17,7 @@ __all__ = ["Exchange"]
 # With fewer distinct exchanges than this no p-value is below 0.05.
 FEW = 20
 # More units than this are permuted in groups, about this many in all, and at least this many of each sample in a
-# stratum: permutations of so many have the null distribution of single units up to noise.
+# stratum: permutations of this many have the null distribution of single units up to noise.
 MOST_UNITS, ENOUGH, LEAST = 10_000, 5000, 250
 # The number of rows whose values are computed at once, before they are summed over units.
 ROWS = 4096

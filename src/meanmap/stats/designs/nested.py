@@ -13,7 +13,7 @@ from meanmap.core.values import label_text
 
 __all__ = ["check_apart", "check_nested"]
 
-# So many clusters are named in a message.
+# This many clusters are named in a message.
 NAMED = 3
 
 

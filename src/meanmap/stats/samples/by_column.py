@@ -15,9 +15,9 @@ from meanmap.stats.samples.relations import Relation
 
 __all__ = ["ColumnDifference", "Differences"]
 
-# So many columns that differ are named in one sentence.
+# This many columns that differ are named in one sentence.
 MOST_NAMED = 3
-# An answer that contradicts the test needs zero so many times as far away as the end of the interval: families of 5%
+# An answer that contradicts the test needs zero this many times as far away as the end of the interval: families of 5%
 # then err in 1% of tables, or less with several columns.
 SURE = 1.31
 ADJUSTED = (

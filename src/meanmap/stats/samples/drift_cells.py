@@ -14,12 +14,12 @@ from meanmap.stats.samples.scores import raw_scores
 
 __all__ = ["ColumnCells", "Judged", "pvalue_of", "score_of_count", "stream_of"]
 
-# Numbers are divided at so many quantiles; labels are the most frequent ones, and all others together.
+# Numbers are divided at this many quantiles; labels are the most frequent ones, and all others together.
 QUANTILES, MOST_LABELS = 20, 16
 # Draws that give the distribution of sums of scores, and more of them where the sum of a batch is beyond all. Sums that
 # differ by less than this tie.
 DRAWS, MORE, TIE = 1000, 20_000, 1e-9
-# Cells are chosen by a fifth of the rows, and so many at most.
+# Cells are chosen by a fifth of the rows, and this many at most.
 FIFTH, CHOOSE = 5, 200
 # Rows that are counted, at most: draws are exact up to ten times as many.
 MOST_COUNTED = 10**8

@@ -20,10 +20,10 @@ if TYPE_CHECKING:
 
 __all__ = ["Lasting", "after_alarm"]
 
-# The latest batches that are compared together: so many, and at most so many rows of each.
+# The latest batches that are compared together: this many, and at most this many rows of each.
 BATCHES, MOST_ROWS = 3, 2000
-# A drift is seen while the p-value of these batches, among so many random subsets, is at most the first number, and has
-# ended when that of all of them exceeds the second.
+# A drift is seen while the p-value of these batches, among this many random subsets, is at most the first number, and
+# has ended when that of all of them exceeds the second.
 SEEN, ENDED, DRAWS = 0.05, 0.2, 199
 
 

@@ -19,7 +19,7 @@ SHARE_OF_PERSISTENT, MISSING = 0.25, 0.2
 # The standard deviation of the prior of a change, in standard deviations of a score, and the number of latest batches
 # with which a change may have begun.
 SCALE, BATCHES = 0.3, 100
-# Moments with at least this share of all wealth caused an alarm; a note names so many.
+# Moments with at least this share of all wealth caused an alarm; a note names this many.
 CAUSE, MOST_NAMED = 0.1, 3
 
 

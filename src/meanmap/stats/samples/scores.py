@@ -50,7 +50,7 @@ MOST_LABELS = 16
 COLUMNS, PAIRS, FEW = 0.42, 0.08, 4
 # The share of the largest difference of one pair. A sum over pairs hardly changes if one of many does.
 ONE_PAIR = 0.1
-# Correlations of single pairs of scores are compared if they are so many or fewer, and if the product of their mean
+# Correlations of single pairs of scores are compared if they are this many or fewer, and if the product of their mean
 # fourth powers is no larger: it is 9 for numbers, and 54 for a number and a label of one row in twenty.
 MOST_PAIRS, LONGEST = 512, 40.0
 # The Bayes factor of a mean with a prior standard deviation of three standard errors is proportional to exp(T/2 · 9/10)
