@@ -16,7 +16,7 @@ from meanmap.core.language import with_article
 from meanmap.core.meant import names_none, no_column
 from meanmap.core.moments import seconds, times_of
 from meanmap.core.tables.column import Column
-from meanmap.core.tables.filling import are_whole, nearest_whole
+from meanmap.core.tables.filling import are_whole, nearest_whole, step_of
 from meanmap.core.tables.kinds import ON_A_CIRCLE, Kind, nearest_levels, wanted_kind
 from meanmap.core.tables.marks import policy_and_marks
 from meanmap.core.tables.missing import present, take
@@ -40,8 +40,6 @@ FAR = 0.5
 ROUNDING, FREQUENT = 4 * float(np.finfo(float).eps), 0.02
 # The contents of a column are judged by up to this many rows, drawn by row number only: the same wherever a table lies.
 MOST_LEARNED = 100_000
-# Numbers are rounded to a step if they are this near to multiples of it apart.
-ROUNDED = 1e-6
 # The most labels that an error lists.
 MOST_TOLD = 10
 
@@ -384,20 +382,6 @@ def _circular(name: Hashable, kind: Any) -> KindError:
         f"values or times. Pass {label}; or its cosine and its sine as two columns, which in a graph both have its "
         "arrows."
     )
-
-
-def step_of(found: np.ndarray) -> float:
-    """The step of a ladder on which all distinct numbers, rising, are, as rounded ones; 0 if there is none.
-
-    Examples
-    --------
-    >>> step_of(np.array([-1.0, 2.0, 2.5])), step_of(np.array([0.0, 1.0, 2.3]))
-    (0.5, 0.0)
-    """
-    steps = np.diff(found)
-    step = float(steps.min(initial=np.inf))
-    times = steps / step
-    return step if len(found) > 2 and np.all(np.abs(times - np.round(times)) < ROUNDED) else 0.0
 
 
 def limits(values: np.ndarray, kind: str) -> tuple[float, float]:

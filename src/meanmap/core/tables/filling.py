@@ -19,10 +19,12 @@ from meanmap.core.tables.table import Table, named_columns
 from meanmap.core.texts import as_labels
 from meanmap.core.types import Data
 
-__all__ = ["are_whole", "as_the_others", "columns_of", "filled", "nearest_whole"]
+__all__ = ["are_whole", "as_the_others", "columns_of", "filled", "nearest_whole", "step_of"]
 
 # Beyond this, numbers that differ by one are equal.
 MOST_WHOLE = 2.0**53
+# Numbers are rounded to a step if they are this near to multiples of it apart, as a share of it.
+ROUNDED = 1e-6
 
 
 def columns_of(frame: Data, argument: str = "frame") -> dict[str, Any]:
@@ -136,6 +138,20 @@ def are_whole(values: object) -> bool:
     """
     numbers = np.asarray(values, dtype=float)
     return bool(np.all((numbers == np.rint(numbers)) & (np.abs(numbers) <= MOST_WHOLE)))
+
+
+def step_of(found: np.ndarray) -> float:
+    """The step of a ladder on which all distinct numbers, rising, are, as rounded ones; 0 if there is none.
+
+    Examples
+    --------
+    >>> step_of(np.array([-1.0, 2.0, 2.5])), step_of(np.array([0.0, 1.0, 2.3]))
+    (0.5, 0.0)
+    """
+    steps = np.diff(found)
+    step = float(steps.min(initial=np.inf))
+    times = steps / step
+    return step if len(found) > 2 and np.all(np.abs(times - np.round(times)) < ROUNDED) else 0.0
 
 
 def nearest_whole(values: np.ndarray, least: float) -> np.ndarray:
