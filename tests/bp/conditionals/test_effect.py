@@ -809,3 +809,33 @@ def test_an_effect_that_grows_with_the_square_of_a_confounder_is_not_shrunk():
         found = mm.bp.BayesianNetwork(CONFOUNDED).effect(table, "y", of="t", from_="old", to="new", rng=0)
         off.append(float(found.difference()) - own.mean())
     assert abs(np.mean(off)) < 0.05
+
+
+def test_a_dose_in_whole_numbers_has_the_interval_of_one_that_is_not_rounded():
+    """Where 20 rows had each of the two values only these were compared: intervals were eight times as wide."""
+    rng = np.random.default_rng(171)
+    z = rng.normal(size=2000)
+    dose = 100 + 25 * (0.8 * z + 0.6 * rng.normal(size=2000))
+    y = 0.04 * dose + z + rng.normal(size=2000)
+    graph = mm.BayesianNetwork([("z", "dose"), ("z", "y"), ("dose", "y")])
+    widths = []
+    for values in (dose, np.round(dose)):
+        found = graph.effect({"z": z, "dose": values, "y": y}, "y", of="dose", from_=90, to=110, rng=0)
+        low, high = found.interval()
+        assert low < 0.8 < high
+        widths.append(high - low)
+    assert widths[1] < 1.2 * widths[0]
+
+
+@pytest.mark.parametrize(
+    ("ends", "said"),
+    [((np.float64(36.855027231732876), np.int64(50)), "from 36.855 to 50"), (("a", "b"), "from 'a' to 'b'")],
+)
+def test_ends_are_shown_as_people_write_them(ends, said):
+    """They read np.float64(36.855027231732876)."""
+    rng = np.random.default_rng(8)
+    dose = rng.uniform(20, 80, 200) if said[5] == "3" else np.repeat(["a", "b"], 100)
+    found = mm.BayesianNetwork([("dose", "y")]).effect(
+        {"dose": dose, "y": rng.normal(size=200)}, "y", of="dose", from_=ends[0], to=ends[1], rng=0
+    )
+    assert said in str(found)

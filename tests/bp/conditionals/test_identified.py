@@ -228,8 +228,8 @@ def test_small_steps_along_a_curve_have_a_note():
 
     (note,) = notes(np.tanh(1.5 * t), 0.5)
     assert (
-        "interquartile ranges apart: intervals of such small steps may be too narrow where the curve is steepest"
-        in note
+        "interquartile ranges apart: intervals of such small steps may be too narrow where the curve bends or is "
+        "steepest" in note
     )
     assert not notes(np.tanh(1.5 * t), 1.5)
     assert not notes(0.5 * t, 0.5)

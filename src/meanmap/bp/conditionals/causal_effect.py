@@ -221,7 +221,9 @@ class CausalEffect(Paged, Value):
         return effect_page(self)
 
     def __str__(self) -> str:
-        lines = [f"the effect of {self.of!r} from {self.from_!r} to {self.to!r} on {self.on!r}, with 90% intervals"]
+        lines = [
+            f"the effect of {self.of!r} from {_shown(self.from_)} to {_shown(self.to)} on {self.on!r}, with 90% intervals"
+        ]
         if self.labels:
             lines += [f"  share of {label!r}: {self.difference(label)}" for label in self.labels]
         else:
@@ -240,3 +242,10 @@ class CausalEffect(Paged, Value):
             f"adjusted for {names}" if names else "no adjustment is needed",
             f"{self.rows} rows{of_clusters}, effective sample sizes {before} and {after} in the two arms; {share}",
         ]
+
+
+def _shown(value: object) -> str:
+    """A value of the cause: numbers in six digits, text in quotes."""
+    if isinstance(value, float):
+        return f"{value:.6g}"
+    return repr(value) if isinstance(value, str) else label_shown(value)

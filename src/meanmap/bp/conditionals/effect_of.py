@@ -13,7 +13,7 @@ from meanmap.bp.conditionals.few_behind import mean_of_few
 from meanmap.bp.conditionals.given_parents import joined
 from meanmap.bp.conditionals.labels_given_parents import LabelsGivenParents
 from meanmap.bp.conditionals.laws import pooled_note
-from meanmap.bp.conditionals.two_arms import SMALL_STEP, TwoArms, compared, functions, quartiles_apart
+from meanmap.bp.conditionals.two_arms import TwoArms, compared, functions, quartiles_apart
 from meanmap.core.errors import EmptyError, InputError
 from meanmap.core.language import in_percent, with_and
 from meanmap.core.tables.doubts import for_clusters
@@ -27,6 +27,9 @@ __all__ = ["effect_of"]
 LEVELS = 200
 # The smallest number of rows in all, and at a value that forms an arm of its own.
 LEAST_ROWS, LEAST_AT = 50, 20
+# The outcome is compared among the rows of both values if the cause has at most this many, or if this share of all rows
+# has each; of rounded numbers, such as ages, other rows say as much about a curve.
+MOST_LEVELS, OFTEN = 20, 0.1
 # Fewer clusters say little about how they differ; with fewer than FEW_CLUSTERS a note says so.
 LEAST_CLUSTERS, FEW_CLUSTERS = 20, 50
 # A value of a number stands out if at least this many times as many rows have it as any other value.
@@ -70,6 +73,7 @@ def effect_of(
     units: np.ndarray | None = None,
 ) -> CausalEffect:
     """Estimate the effect of changing `of` between two values; `adjusted` is None if there is no directed path."""
+    ends = tuple(end.item() if isinstance(end, np.number | np.bool_) else end for end in ends)
     there: Any = ~np.isnan(np.concatenate(list(numbers.values()), axis=1)).any(axis=1)
     columns, raw = table.columns, numbers[on][there]
     used = table.standardised({name: values[there] for name, values in numbers.items()})
@@ -101,7 +105,8 @@ def effect_of(
         levels, first = np.unique(raw[order, 0], return_index=True)
         at = y[order[first], 0]
     of_arm = np.stack([np.all(t == arm, axis=1) for arm in arms], axis=1)
-    exact = bool((of_arm.sum(axis=0) >= LEAST_AT).all())
+    exact = _has_levels(columns[of], t) or bool((of_arm.mean(axis=0) >= OFTEN).all())
+    exact = exact and bool((of_arm.sum(axis=0) >= LEAST_AT).all())
     if not exact and columns[of].labels is not None:
         k = int(np.argmin(of_arm.sum(axis=0)))
         raise InputError(f"{of!r} is {ends[k]!r} in {of_arm[:, k].sum()} rows; expected at least {LEAST_AT}.")
@@ -124,7 +129,7 @@ def effect_of(
     if adjusted and unsupported * (1 - found.straight) > NOTED:
         rare = f"in {in_percent(unsupported)}% of rows one of the two values is rare"
         notes += (f"{rare}: there the effect is extrapolated, which intervals do not account for.",)
-    if columns[of].labels is None and not exact and found.straight < 0.5:
+    if columns[of].labels is None and not exact and adjusted is not None and found.straight < 0.5:
         notes += _of_small_step(t[:, 0], [arm[0, 0] for arm in arms], on, of)
     if exact:
         for name in adjusted or ():
@@ -280,13 +285,20 @@ def _of_few_rows(
     return tuple(told)
 
 
+def _has_levels(column: CodedColumn, t: np.ndarray) -> bool:
+    """Whether a cause has labels or few numbers, of which each may have an effect of its own."""
+    return column.labels is not None or len(np.unique(t)) <= MOST_LEVELS
+
+
 def _of_small_step(t: np.ndarray, arms: Sequence[float], on: Hashable, of: Hashable) -> tuple[str, ...]:
     """A note that the smooth curve of an outcome may be less certain between close values than its intervals say."""
     share = abs(arms[1] - arms[0]) / max(quartiles_apart(t), np.finfo(float).tiny)
-    if share >= SMALL_STEP:
+    if share >= 1:
         return ()
     apart = f"{on!r} bends along {of!r}, and the two values are {share:.2g} interquartile ranges apart"
-    return (f"{apart}: intervals of such small steps may be too narrow where the curve is steepest. {OF_STEPS}.",)
+    return (
+        f"{apart}: intervals of such small steps may be too narrow where the curve bends or is steepest. {OF_STEPS}.",
+    )
 
 
 def _near(t: np.ndarray, arms: Sequence[np.ndarray]) -> np.ndarray:

@@ -41,7 +41,7 @@ from meanmap.bp.conditionals.smooth import SmoothRegression
 from meanmap.bp.conditionals.smooth_parts import SmoothParts
 from meanmap.core.points import slices, spread_rows
 
-__all__ = ["SMALL_STEP", "TwoArms", "compared", "quartiles_apart"]
+__all__ = ["TwoArms", "compared", "quartiles_apart"]
 
 DRAWS = 1000
 ROWS_AT_ONCE = 2000
