@@ -262,3 +262,25 @@ def test_more_numbers_than_are_drawn_are_checked_by_draws():
     told, name = re.findall(r"standard deviations (\S+) times as large for '(\S+)'", note)[0]
     assert not 1 / 1.1 < float(told) < 1.1
     assert float(told) == pytest.approx(times[6 if name == "s" else int(name[2])], abs=0.08)
+
+
+@pytest.mark.parametrize("seed", [1, 11])
+def test_one_density_of_a_vector_has_both_of_two_modes(seed):
+    """Draws of the prior missed the narrow one of two modes with equal mass: "converged", and one standard deviation off."""
+    ends, widths, prior = np.array([-4.0, 4.0]), np.array([0.5, 0.2]), 5.0
+
+    def density(a):
+        logs = [-0.5 * jnp.sum(((a - c) / w) ** 2) - 4 * jnp.log(w) for c, w in zip(ends, widths, strict=True)]
+        return jnp.logaddexp(*logs)
+
+    variances = 1 / (1 / widths**2 + 1 / prior**2)
+    means, total = variances * ends / widths**2, widths**2 + prior**2
+    masses = (np.exp(-(ends**2) / total / 2) / np.sqrt(total)) ** 4
+    shares = masses / masses.sum()
+    mean = shares @ means
+    sd = np.sqrt(shares @ (variances + means**2) - mean**2)
+    w = ep.Variable("w", ep.MultivariateNormal(np.zeros(4), prior**2 * np.eye(4)))
+    found = ep.infer(ep.FactorGraph(ep.Density(density, w)), rng=seed)
+    assert np.abs(found["w"].mean() - mean).max() < 0.05 * sd
+    np.testing.assert_allclose(found["w"].sd(), sd, rtol=0.05)
+    assert "of density(w)" in found.report.choices["beliefs: by"]

@@ -86,12 +86,13 @@ def _report(
     found: Drawn, few: FewNumbers, draws: np.ndarray, beliefs: dict[str, Any], spent: dict[str, Spent]
 ) -> Report:
     """Which way was taken, and how accurate it is."""
+    sizes = dict(zip(few.priors, few.sizes, strict=True))
     names = [
         factor.name
         for factor in few.factors
         if (factor.has_density or is_on_host(factor))
         and not factor.constant
-        and sum(not a.known for a in factor.arguments) > 1
+        and sum(sizes.get(a.name, 1) for a in factor.arguments if not a.known) > 1
     ]
     together = with_and([repr(name) for name in few.numbers])
     way = (

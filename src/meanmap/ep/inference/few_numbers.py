@@ -238,13 +238,9 @@ def _joined(function: Any, met: dict[str, set[Any]]) -> set[Any]:
 
 
 def _rows(factor: Any) -> int:
-    """In how many rows the numbers of a factor meet; one is as many as two where draws of priors would be its messages.
-
-    Those of vectors are moved to where the mass is.
-    """
-    rows, oracle = factor.plate or 1, default(factor) if isinstance(factor, BlackBoxFactor) else None
-    sampled = isinstance(oracle, ImportanceSampling) and not any(v.dimension for v in factor.integrated())
-    return max(rows, 2) if sampled else rows
+    """In how many rows the numbers of a factor meet; one is as many as two where draws of priors would be its messages."""
+    oracle = default(factor) if isinstance(factor, BlackBoxFactor) else None
+    return max(factor.plate or 1, 2 if isinstance(oracle, ImportanceSampling) else 1)
 
 
 def _is_drawn(variable: Variable) -> bool:
