@@ -266,7 +266,7 @@ def test_more_numbers_than_are_drawn_are_checked_by_draws():
 
 @pytest.mark.parametrize("seed", [1, 11])
 def test_one_density_of_a_vector_has_both_of_two_modes(seed):
-    """Draws of the prior missed the narrow one of two modes with equal mass: "converged", and one standard deviation off."""
+    """Draws of the prior missed the narrow one of two modes with equal mass, and the status was "converged"."""
     ends, widths, prior = np.array([-4.0, 4.0]), np.array([0.5, 0.2]), 5.0
 
     def density(a):

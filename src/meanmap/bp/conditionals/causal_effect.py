@@ -221,9 +221,8 @@ class CausalEffect(Paged, Value):
         return effect_page(self)
 
     def __str__(self) -> str:
-        lines = [
-            f"the effect of {self.of!r} from {_shown(self.from_)} to {_shown(self.to)} on {self.on!r}, with 90% intervals"
-        ]
+        step = f"from {_shown(self.from_)} to {_shown(self.to)}"
+        lines = [f"the effect of {self.of!r} {step} on {self.on!r}, with 90% intervals"]
         if self.labels:
             lines += [f"  share of {label!r}: {self.difference(label)}" for label in self.labels]
         else:

@@ -238,7 +238,7 @@ def _joined(function: Any, met: dict[str, set[Any]]) -> set[Any]:
 
 
 def _rows(factor: Any) -> int:
-    """In how many rows the numbers of a factor meet; one is as many as two where draws of priors would be its messages."""
+    """In how many rows the numbers of a factor meet; one counts twice if messages would come from draws of priors."""
     oracle = default(factor) if isinstance(factor, BlackBoxFactor) else None
     return max(factor.plate or 1, 2 if isinstance(oracle, ImportanceSampling) else 1)
 
