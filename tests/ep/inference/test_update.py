@@ -1,5 +1,6 @@
 """Posteriors that are updated by batches of factors, against one run with all of them."""
 
+import jax.numpy as jnp
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
@@ -144,3 +145,20 @@ def test_a_loaded_posterior_has_the_variables_that_later_factors_need(tmp_path):
         post.update(other)
     later = post.update(ep.FactorGraph(ep.Gaussian(post.variables["w"], observed=1.0)))
     assert float(later[w.name].mean()) == pytest.approx(4 / (2 + 1 / 4))
+
+
+def test_batches_whose_posterior_is_drawn_have_a_status_that_says_what_is_lost():
+    """Each batch of few rows of a decay was remembered as a normal belief, and the status was "converged"."""
+    rng = np.random.default_rng(22)
+    w, found = ep.Variable("w", ep.MultivariateNormal([2.0, -1.0], np.diag([4.0, 1.0]))), None
+
+    def density(w, t, y):
+        return -((y - w[0] * jnp.exp(-jnp.exp(w[1]) * t)) ** 2) / 0.18
+
+    for _ in range(2):
+        t = rng.uniform(0, 3, 3)
+        y = 1.5 * np.exp(-0.5 * t) + 0.3 * rng.normal(size=3)
+        batch = ep.FactorGraph(ep.Density(density, w, t, y))
+        found = ep.infer(batch, rng=0) if found is None else found.update(batch, rng=0)
+    assert found.report.status == "converged, but means and standard deviations may be off"
+    assert any("does not revise those of earlier batches" in note for note in found.report.notes)

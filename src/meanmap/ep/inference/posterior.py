@@ -20,7 +20,7 @@ from meanmap.ep.inference.gradient import evidence_gradient
 from meanmap.ep.inference.joined import Joined
 from meanmap.ep.inference.pages import posterior_page
 from meanmap.ep.inference.record import Record
-from meanmap.ep.inference.separate import Joins, joins_of, lost_ties, not_revised
+from meanmap.ep.inference.separate import WAY, Joins, joins_of, lost_ties, not_revised
 from meanmap.ep.inference.ties import TOO_WIDE
 from meanmap.ep.inference.together import together
 from meanmap.ep.inference.weighted import weighted_notes
@@ -202,13 +202,16 @@ class Posterior(Paged, Mapping[str, Family]):
         names = {factor.name for factor in model.factors}
         known = {name: oracle for name, oracle in self.oracles.items() if name in names}
         new = infer(model, known if messages is None else messages, **settings)
-        report, lost = new.report, lost_ties(self._variables, self._joins, priors)
-        if lost:
-            narrow = f"{report.status}, but standard deviations may be too small"
-            status = narrow if report.status == "converged" else report.status
-            report = replace(report, status=status, notes=(*report.notes, lost))
-        if narrow := not_revised(model.factors):
-            report = replace(report, notes=(*report.notes, narrow))
+        report, doubts = new.report, []
+        if lost := lost_ties(self._variables, self._joins, priors):
+            doubts.append(("standard deviations may be too small", lost))
+        if kept := not_revised(model.factors):
+            # Draws are made where rows are few, and the posterior is often far from the family of the belief.
+            of_draws = WAY in self.report.choices or WAY in report.choices
+            doubts.append(("means and standard deviations may be off" if of_draws else "", kept))
+        for doubt, note in doubts:
+            status = f"{report.status}, but {doubt}" if doubt and report.status == "converged" else report.status
+            report = replace(report, status=status, notes=(*report.notes, note))
         return Posterior(
             dict(self) | dict(new),
             new.messages,

@@ -6,7 +6,10 @@ from meanmap.core.language import in_few_words
 from meanmap.ep.factor import Factor
 from meanmap.ep.variables import Variable
 
-__all__ = ["Joins", "joins_of", "lost_ties", "not_revised"]
+__all__ = ["WAY", "Joins", "joins_of", "lost_ties", "not_revised"]
+
+# The choice that a report names where beliefs are those of draws.
+WAY = "beliefs: by"
 
 # The names of the variables of each factor that has several.
 Joins = tuple[tuple[str, ...], ...]
@@ -47,5 +50,5 @@ def not_revised(factors: Sequence[Factor]) -> str:
         return ""
     return (
         f"messages of {in_few_words(named, 2)} are approximate, and an update does not revise those of earlier "
-        "batches: standard deviations may be somewhat too small; infer(a model of all factors) revises them"
+        "batches: means and standard deviations may be off; infer(a model of all factors) revises them"
     )
