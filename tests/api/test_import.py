@@ -97,7 +97,7 @@ FIRST = {
     "ep.Density": (182, 4, "scipy.special scipy.linalg scipy.sparse.csgraph meanmap.ep.linear meanmap.ep.learned"),
     "ep.infer": (182, 3, "scipy.special scipy.sparse.csgraph meanmap.ep.linear meanmap.ep.learned meanmap.stats"),
     "learn_kernel": (92, 1, "scipy.special meanmap.embeddings meanmap.features meanmap.stats"),
-    "pc": (173, 0, "meanmap.bp meanmap.ep"),
+    "pc": (174, 0, "meanmap.bp meanmap.ep"),
 }
 
 
