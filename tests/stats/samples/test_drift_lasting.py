@@ -100,7 +100,7 @@ def test_missing_values_that_go_on_are_reported_until_they_end():
                 assert monitor.lasting.pvalue <= 0.05
         assert monitor.lasting.since == monitor.record.drifts[0].first <= monitor.alarms[0] <= 5
         assert "'a' is missing in 1" in monitor.lasting.sentence()
-        assert " % of the latest 300 rows, " in monitor.lasting.sentence()
+        assert "% of the latest 300 rows, " in monitor.lasting.sentence()
         clean = 0
         while monitor.lasting is not None and clean < 20:  # one trio in five differs by chance at .2
             monitor, clean = monitor.step(with_gaps(rng, 100)), clean + 1
