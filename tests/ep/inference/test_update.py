@@ -147,8 +147,8 @@ def test_a_loaded_posterior_has_the_variables_that_later_factors_need(tmp_path):
     assert float(later[w.name].mean()) == pytest.approx(4 / (2 + 1 / 4))
 
 
-def test_batches_whose_posterior_is_drawn_have_a_status_that_says_what_is_lost():
-    """Each batch of few rows of a decay was remembered as a normal belief, and the status was "converged"."""
+def test_the_status_after_batches_that_are_not_linear_says_what_is_lost():
+    """Each batch of few rows of a decay is remembered as a normal belief; the status was "converged", also later."""
     rng = np.random.default_rng(22)
     w, found = ep.Variable("w", ep.MultivariateNormal([2.0, -1.0], np.diag([4.0, 1.0]))), None
 
@@ -162,3 +162,6 @@ def test_batches_whose_posterior_is_drawn_have_a_status_that_says_what_is_lost()
         found = ep.infer(batch, rng=0) if found is None else found.update(batch, rng=0)
     assert found.report.status == "converged, but means and standard deviations may be off"
     assert any("does not revise those of earlier batches" in note for note in found.report.notes)
+    z = ep.Variable("z", ep.Normal, plate=1)
+    after = found.update(ep.FactorGraph(ep.Dot([[1.0, 0.0]], w, z), ep.Gaussian(z, observed=[1.4])))
+    assert after.report.status == "converged, but means and standard deviations may be off"

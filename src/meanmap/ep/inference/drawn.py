@@ -15,7 +15,7 @@ from meanmap.ep.inference.affordable import Affordable, is_on_host
 from meanmap.ep.inference.few_numbers import FewNumbers
 from meanmap.ep.inference.posterior import Posterior
 from meanmap.ep.inference.record import NOTICED
-from meanmap.ep.inference.separate import WAY, joins_of
+from meanmap.ep.inference.separate import approximate_in, joins_of
 from meanmap.ep.inference.tempered import MANY, Drawn, drawn, refuse_nan
 from meanmap.ep.inference.unbounded import outgrown
 from meanmap.families import MultivariateNormal, Normal
@@ -68,6 +68,7 @@ def drawn_posterior(model: FactorGraph, source: Rng) -> Posterior | None:
         model.variables,
         joins_of(model.factors),
         joint,
+        approximate_in(model.factors),
     )
 
 
@@ -126,7 +127,7 @@ def _report(
         notes = (*notes, f"{with_and(names)}: no number at {share}, where the density counts as zero")
     measures |= {f"{name}: seconds in its function": each.seconds for name, each in spent.items()}
     counts = {f"{name}: evaluations of its function": each.evaluations for name, each in spent.items()}
-    return Report(status, True, found.stages, (), counts, notes, measures, {WAY: way})
+    return Report(status, True, found.stages, (), counts, notes, measures, {"beliefs: by": way})
 
 
 def _marginals(belief: Any) -> list[Any]:

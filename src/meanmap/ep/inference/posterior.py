@@ -20,7 +20,7 @@ from meanmap.ep.inference.gradient import evidence_gradient
 from meanmap.ep.inference.joined import Joined
 from meanmap.ep.inference.pages import posterior_page
 from meanmap.ep.inference.record import Record
-from meanmap.ep.inference.separate import WAY, Joins, joins_of, lost_ties, not_revised
+from meanmap.ep.inference.separate import Joins, approximate_in, joins_of, lost_ties, not_revised
 from meanmap.ep.inference.ties import TOO_WIDE
 from meanmap.ep.inference.together import together
 from meanmap.ep.inference.weighted import weighted_notes
@@ -89,11 +89,12 @@ class Posterior(Paged, Mapping[str, Family]):
         variables: dict[str, Variable],
         joins: Joins = (),
         joint: dict[str, np.ndarray] | None = None,
+        approximate: tuple[str, ...] = (),
     ):
         self._beliefs, self.messages, self.oracles = found, messages, oracles
         self.log_evidence, self.report, self.seed = log_evidence, report, seed
         self.effective_sample_size, self.doubt, self.standard_errors = effective, doubt, standard_errors
-        self._variables, self._joins = variables, joins
+        self._variables, self._joins, self._approximate = variables, joins, approximate
         # Draws from the joint posterior of some of the variables, by name, where beliefs are made of them.
         self._joint = joint or {}
 
@@ -152,6 +153,7 @@ class Posterior(Paged, Mapping[str, Family]):
             oracles,
             model.variables,
             joins_of(model.factors),
+            approximate=approximate_in(model.factors),
         )
 
     def update(self, batch: FactorGraph, messages: object = None, **settings: Any) -> "Posterior":
@@ -205,12 +207,11 @@ class Posterior(Paged, Mapping[str, Family]):
         report, doubts = new.report, []
         if lost := lost_ties(self._variables, self._joins, priors):
             doubts.append(("standard deviations may be too small", lost))
-        if kept := not_revised(model.factors):
-            # Draws are made where rows are few, and the posterior is often far from the family of the belief.
-            of_draws = WAY in self.report.choices or WAY in report.choices
-            doubts.append(("means and standard deviations may be off" if of_draws else "", kept))
+        approximate = tuple(dict.fromkeys((*self._approximate, *approximate_in(model.factors))))
+        if kept := not_revised(approximate):
+            doubts.append(("means and standard deviations may be off", kept))
         for doubt, note in doubts:
-            status = f"{report.status}, but {doubt}" if doubt and report.status == "converged" else report.status
+            status = f"{report.status}, but {doubt}" if report.status == "converged" else report.status
             report = replace(report, status=status, notes=(*report.notes, note))
         return Posterior(
             dict(self) | dict(new),
@@ -225,6 +226,7 @@ class Posterior(Paged, Mapping[str, Family]):
             # The user's own objects, by which the next batch is recognised.
             self._variables | batch.variables,
             joins_of(batch.factors),
+            approximate=approximate,
         )
 
     def evidence_gradient(self, priors: Callable[[Any], Mapping[str, Family]], at: Any) -> Any:

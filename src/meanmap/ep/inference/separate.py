@@ -6,10 +6,7 @@ from meanmap.core.language import in_few_words
 from meanmap.ep.factor import Factor
 from meanmap.ep.variables import Variable
 
-__all__ = ["WAY", "Joins", "joins_of", "lost_ties", "not_revised"]
-
-# The choice that a report names where beliefs are those of draws.
-WAY = "beliefs: by"
+__all__ = ["Joins", "approximate_in", "joins_of", "lost_ties", "not_revised"]
 
 # The names of the variables of each factor that has several.
 Joins = tuple[tuple[str, ...], ...]
@@ -43,12 +40,16 @@ def lost_ties(variables: dict[str, Variable], joins: Joins, shared: Collection[s
     )
 
 
-def not_revised(factors: Sequence[Factor]) -> str:
-    """A note where messages are approximate: in one run each is computed again, given all others."""
-    named = [factor.name for factor in factors if factor.approximate and not factor.constant]
+def approximate_in(factors: Sequence[Factor]) -> tuple[str, ...]:
+    """The names of factors whose messages are approximate."""
+    return tuple(factor.name for factor in factors if factor.approximate and not factor.constant)
+
+
+def not_revised(named: Collection[str]) -> str:
+    """A note if messages of some factors are approximate: in one run each is computed again, given all others."""
     if not named:
         return ""
     return (
-        f"messages of {in_few_words(named, 2)} are approximate, and an update does not revise those of earlier "
+        f"messages of {in_few_words([*named], 2)} are approximate, and an update does not revise those of earlier "
         "batches: means and standard deviations may be off; infer(a model of all factors) revises them"
     )
