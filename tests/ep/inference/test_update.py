@@ -165,3 +165,16 @@ def test_the_status_after_batches_that_are_not_linear_says_what_is_lost():
     z = ep.Variable("z", ep.Normal, plate=1)
     after = found.update(ep.FactorGraph(ep.Dot([[1.0, 0.0]], w, z), ep.Gaussian(z, observed=[1.4])))
     assert after.report.status == "converged, but means and standard deviations may be off"
+
+
+def test_a_number_that_a_batch_lacks_and_an_earlier_factor_tied_to_it_is_noted():
+    """A + B was observed, then A: the belief about B stayed as it was, without a word."""
+    a, b = ep.Variable("a", ep.Normal(0.0, 4.0)), ep.Variable("b", ep.Normal(0.0, 4.0))
+    first = ep.infer(ep.FactorGraph(ep.Sum(a, b, out=2.0, precision=100.0)))
+    found = first.update(ep.FactorGraph(ep.Gaussian(a, observed=1.0)))
+    assert found.report.status == "converged, but some beliefs were not updated"
+    assert any(
+        note.startswith("'b': earlier factors tie these numbers to those of the batch") for note in found.report.notes
+    )
+    both = ep.infer(ep.FactorGraph(ep.Gaussian(a, observed=0.0), ep.Gaussian(b, observed=0.0)))
+    assert both.update(ep.FactorGraph(ep.Gaussian(a, observed=1.0))).report.status == "converged"

@@ -238,9 +238,14 @@ def _joined(function: Any, met: dict[str, set[Any]]) -> set[Any]:
 
 
 def _rows(factor: Any) -> int:
-    """In how many rows the numbers of a factor meet; one counts twice if messages would come from draws of priors."""
-    oracle = default(factor) if isinstance(factor, BlackBoxFactor) else None
-    return max(factor.plate or 1, 2 if isinstance(oracle, ImportanceSampling) else 1)
+    """In how many rows the numbers of a factor meet; one counts twice if messages would come from draws of priors.
+
+    Functions of vectors that JAX cannot trace are called less often by messages, whose draws move to where the mass is.
+    """
+    if not isinstance(factor, BlackBoxFactor) or not isinstance(default(factor), ImportanceSampling):
+        return factor.plate or 1
+    costly = factor.host and any(variable.dimension for variable in factor.integrated())
+    return max(factor.plate or 1, 1 if costly else 2)
 
 
 def _is_drawn(variable: Variable) -> bool:

@@ -20,7 +20,7 @@ from meanmap.ep.inference.gradient import evidence_gradient
 from meanmap.ep.inference.joined import Joined
 from meanmap.ep.inference.pages import posterior_page
 from meanmap.ep.inference.record import Record
-from meanmap.ep.inference.separate import Joins, approximate_in, joins_of, lost_ties, not_revised
+from meanmap.ep.inference.separate import Joins, approximate_in, joins_of, left_behind, lost_ties, not_revised
 from meanmap.ep.inference.ties import TOO_WIDE
 from meanmap.ep.inference.together import together
 from meanmap.ep.inference.weighted import weighted_notes
@@ -207,6 +207,8 @@ class Posterior(Paged, Mapping[str, Family]):
         report, doubts = new.report, []
         if lost := lost_ties(self._variables, self._joins, priors):
             doubts.append(("standard deviations may be too small", lost))
+        if behind := left_behind(self._variables, self._joins, priors, batch.variables):
+            doubts.append(("some beliefs were not updated", behind))
         approximate = tuple(dict.fromkeys((*self._approximate, *approximate_in(model.factors))))
         if kept := not_revised(approximate):
             doubts.append(("means and standard deviations may be off", kept))
