@@ -11,6 +11,8 @@ __all__ = ["NormalPart", "probability_between"]
 
 # Bisections that find the share.
 STEPS = 30
+# Beyond, probabilities are below 1e-18.
+FAR = 9.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -88,5 +90,9 @@ class NormalPart:
 
 
 def probability_between(low: np.ndarray, high: np.ndarray) -> np.ndarray:
-    """Of a standard normal number, with all digits on both sides of zero."""
-    return np.where(low > 0, ndtr(-low) - ndtr(-high), ndtr(high) - ndtr(low))
+    """Of a standard normal number, with all digits on both sides of zero; 0 where both ends are FAR on one side."""
+    found, near = np.zeros(np.shape(low)), (low < FAR) & (high > -FAR)
+    low, high = low[near], high[near]
+    turned = low > 0
+    found[near] = ndtr(np.where(turned, -low, high)) - ndtr(np.where(turned, -high, low))
+    return found
