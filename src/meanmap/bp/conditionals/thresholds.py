@@ -88,7 +88,8 @@ class Thresholds:
         """
         bins = self.bins(values)
         shares = np.maximum(shares, ANYWHERE / shares.shape[1])
-        found = np.take_along_axis(shares / shares.sum(axis=1, keepdims=True), bins, 1)[:, 0]
+        shares = shares / shares.sum(axis=1, keepdims=True)
+        found = np.take_along_axis(shares, bins, 1)[:, 0]
         if self.points.all():
             return np.log(found * np.where(np.isin(values[:, 0], self.edges[1:]), 1, NEVER_SEEN))
         inside = (self.at[0] <= values[:, 0]) & (values[:, 0] <= self.at[-1])
@@ -104,7 +105,6 @@ class Thresholds:
     def _below(self, shares: np.ndarray, values: np.ndarray) -> np.ndarray:
         """The probabilities of less than numbers (m, k) in each row."""
         bins = self.bins(values)
-        shares = shares / shares.sum(axis=1, keepdims=True)
         beyond = np.clip((self.at[bins + 1] - values) / np.diff(self.at)[bins], 0, 1)
         return np.take_along_axis(np.cumsum(shares, axis=1), bins, 1) - beyond * np.take_along_axis(shares, bins, 1)
 

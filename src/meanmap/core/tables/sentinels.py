@@ -145,10 +145,8 @@ class Sentinels:
         >>> Sentinels.nines(np.r_[incomes, [99000.0] * 15]) is None
         True
         """
-        numbers = np.asarray(column)
-        if numbers.dtype.kind not in "fiu":
+        if (numbers := _finite(column)) is None:
             return None
-        numbers = numbers[np.isfinite(numbers)].astype(np.float64)
         values, counts = np.unique(numbers, return_counts=True)
         if len(values) < DIFFERENT or counts.max() < SPIKE[0] or (values != np.rint(values)).any():
             return None
@@ -171,10 +169,8 @@ class Sentinels:
         >>> Sentinels.zeros(np.r_[costs, [0.0] * 9]) is None
         True
         """
-        numbers = np.asarray(column)
-        if numbers.dtype.kind not in "fiu":
+        if (numbers := _finite(column)) is None:
             return None
-        numbers = numbers[np.isfinite(numbers)].astype(np.float64)
         rest = numbers[numbers != 0]
         count = len(numbers) - len(rest)
         if not 2 <= count <= len(rest) or rest.min() <= 0 or len(np.unique(rest)) < DIFFERENT:
@@ -292,6 +288,12 @@ def _is_usual(number: float) -> bool:
 def _beyond(value: float, low: float, high: float) -> float:
     """How far outside a value is, in ranges of the others."""
     return max(low - value, value - high) / (high - low)
+
+
+def _finite(column: Array) -> np.ndarray | None:
+    """The finite numbers of a column; None if it does not hold numbers."""
+    numbers = np.asarray(column)
+    return numbers[np.isfinite(numbers)].astype(np.float64) if numbers.dtype.kind in "fiu" else None
 
 
 def _is_spike(count: int, others: np.ndarray) -> bool:
