@@ -14,7 +14,10 @@ from meanmap.core.tables.zones import one_zone
 
 KNOWN = {
     name: f"--{name}"
-    for name in ("missing", "kinds", "within", "clusters", "weights", "permutations", "margin", "decimal", "labels")
+    for name in (
+        *("missing", "kinds", "within", "clusters", "weights", "permutations"),
+        *("margin", "decimal", "labels", "required"),
+    )
 }
 # An argument of Python's with a value, or none.
 PYTHON = re.compile(
@@ -43,6 +46,7 @@ def run(*arguments):
         ("margin=0.3.", "--margin 0.3."),
         ("say so: decimal=','", "say so: --decimal ,"),
         ("labels: labels=['zip code'].", "labels: --labels 'zip code'."),
+        ("required=[('a', 'b'), ('a', 'c d')] adds", "--required 'a>b,a>c d' adds"),
         ("site=3 and x=missing", "site=3 and x=missing"),
     ],
 )

@@ -144,7 +144,7 @@ MODELS = {
     "given numbers are missing": (lambda: ep.Density(lambda z, x: -z, N(), [1.0, None]), "has 1 missing value"),
     "given numbers have two axes": (
         lambda: ep.Density(lambda z, x: -z, N(), np.ones((2, 3))),
-        "expected at most 1 axes, the plate first",
+        "expected one number a row: pass its columns one by one",
     ),
     "one unknown twice": (lambda: (lambda z: G(ep.Density(lambda a, b: -a * b, z, z)))(N()), "has 'z' twice"),
     "a ufunc of two": (lambda: ep.Density(np.add, N()), "add() takes from 2 to 3 positional arguments but 1 was given"),

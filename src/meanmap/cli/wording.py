@@ -14,7 +14,7 @@ OPTIONS = {
     name: name
     for name in (
         *("missing", "kinds", "within", "clusters", "weights", "by", "margin", "null", "method", "kernel"),
-        *("decimal", "thousands", "delimiter", "labels"),
+        *("decimal", "thousands", "delimiter", "labels", "required", "forbidden"),
     )
 } | {"n_permutations": "permutations"}
 # Options that name the columns of a variable, which messages call x, y and z too.
@@ -35,6 +35,8 @@ def in_options(text: str, options: Mapping[str, str]) -> str:
     "--missing is 'all'; expected one of 'raise', 'drop', 'category'."
     >>> in_options("say so: kinds={'zip code': 'label'}. Pass clusters=15 for blocks, or within= with more.", known)
     "say so: --kinds 'zip code=label'. Pass --clusters 15 for blocks, or --within with more."
+    >>> in_options("required=[('age', 'income')] adds the edge.", {"required": "--required"})
+    "--required 'age>income' adds the edge."
     """
     names = [name for name in OPTIONS if OPTIONS[name] in options]
     settings = {name: option for name, option in options.items() if name not in COLUMNS}
@@ -67,7 +69,7 @@ def _typed(name: str, value: str | None, option: str) -> str:
         pairs = [f"{column}={'<'.join(kind) if isinstance(kind, tuple) else kind}" for column, kind in held.items()]
         return f"{option} {shlex.quote(_listed(pairs))}"
     marks = isinstance(held, list)
-    said = _listed([str(each) for each in held]) if marks else str(held)
+    said = _listed([">".join(each) if isinstance(each, tuple) else str(each) for each in held]) if marks else str(held)
     # A code that is a word, such as unknown, would be taken for a policy.
     said += "," * (marks and name == "missing" and said.isalpha())
     return f"{option}={shlex.quote(said)}" if said.startswith("-") else f"{option} {shlex.quote(said)}"

@@ -255,6 +255,8 @@ def read_given(value: object, name: str, axes: int = 1) -> Given:
     refuse_dates(value, name)
     with concrete(name):
         values = np.asarray(as_array(value, name))
+    if values.ndim == 2 and axes == 1:
+        raise ShapeError(f"{name} has shape {values.shape}; expected one number a row: pass its columns one by one.")
     if values.ndim > axes:
         raise ShapeError(f"{name} has shape {values.shape}; expected at most {axes} axes, the plate first.")
     if values.ndim and values.shape[0] == 0:
