@@ -421,7 +421,7 @@ def test_standard_input(files):
         (["two-sample", "-", "-"], "standard input can be only one of the samples"),
         (["two-sample", "TABLE", "--by", "nothing"], "has no column 'nothing'"),
         (["two-sample", "TABLE", "--by", "group", "--null", "gamma"], "with 3 groups the null is permutation"),
-        (["two-sample", "TABLE", "--by", "y"], "has 1 row with y="),
+        (["two-sample", "TABLE", "--by", "y"], "has 1 row; expected at least 5 in each group: leave such rows out."),
         (["two-sample", "TABLE", "--by", "group", "--within", "zz"], "has no column 'zz' (did you mean 'z'?)"),
         (["two-sample", "TABLE", "--by", "group", "--clusters", "x,zz"], "has no column 'zz' (did you mean 'z'?)"),
         (["two-sample", "TABLE", "--by", "group", "--weights", "zz"], "has no column 'zz' (did you mean 'z'?)"),

@@ -9,7 +9,6 @@ import numpy as np
 
 from meanmap.cli.options import before_errors, names_in
 from meanmap.core.errors import ColumnError, EmptyError, ParameterError
-from meanmap.core.language import counted
 from meanmap.core.meant import no_column
 from meanmap.core.numerals import THOUSANDS_MARKS
 from meanmap.core.pieces.files import ParquetFiles
@@ -23,9 +22,8 @@ from meanmap.core.tables.order import numbers_rows
 from meanmap.core.tables.schema import admitted, check_alike
 from meanmap.core.tables.table import Table
 from meanmap.core.tables.zones import check_zones
-from meanmap.core.values import label_shown
 from meanmap.io.tables import complete_rows, read_columns
-from meanmap.stats.designs.groups import order_of_groups
+from meanmap.stats.designs.groups import split
 from meanmap.stats.settings import LEAST_POINTS
 
 # The longest Parquet file, in rows, that is read at once; longer ones, and several files, are read piece by piece.
@@ -313,21 +311,10 @@ def groups(reading: Reading, path: str, by: str, columns: list[str]) -> dict[str
     others = [name for name in table.names if name != by]
     if not others:
         raise ColumnError(f"{path} has nothing to compare besides {by!r} of --by: name other columns with --columns.")
-    values = np.asarray(table.columns[by])
-    kinds = np.unique(values)
-    if not 2 <= len(kinds) <= 100:
-        raise ColumnError(f"the column {by!r} of {path} has {len(kinds)} values; expected 2 to 100 groups.")
-    columns_of = table.select(others).columns
-    found, said, labels = {}, reading.said.get(by), kinds.tolist()
-    for kind in (labels[k] for k in order_of_groups(labels, said if isinstance(said, tuple) else ())):
-        name, rows = f"{by}={label_shown(kind)}", values == kind
-        if rows.sum() < LEAST_POINTS:
-            raise EmptyError(
-                f"{path} has {counted(int(rows.sum()), 'row')} with {name}; expected at least {LEAST_POINTS} in each "
-                "group: leave them out of the file."
-            )
-        found[name] = Table.of({each: column[rows] for each, column in columns_of.items()})
-    return found
+    labels, places = np.unique(np.asarray(table.columns[by]), return_inverse=True)
+    said = reading.said.get(by)
+    declared = said if isinstance(said, tuple) else ()
+    return split(table.select(others).columns, by, labels.tolist(), places, declared)
 
 
 def with_all_rows(

@@ -23,7 +23,7 @@ from meanmap.core.types import Data
 from meanmap.core.values import is_sequence, label_shown, label_text
 from meanmap.stats.settings import LEAST_POINTS
 
-__all__ = ["MOST_GROUPS", "grouped", "order_of_groups"]
+__all__ = ["MOST_GROUPS", "grouped", "order_of_groups", "split"]
 
 MOST_GROUPS = 100
 # The group of these names comes first, so that differences are those to it.
@@ -57,12 +57,6 @@ def grouped(
     if by not in table.names:
         raise no_column("the table", by, table.names)
     values, places = np.unique(np.asarray(table.columns[by]), return_inverse=True)
-    levels = (kinds or {}).get(by)
-    labels = values.tolist() if not is_sequence(levels) else [levels[int(code)] for code in values.tolist()]
-    declared = categories_of((named_columns(frame, "the table") or {}).get(by))[0] or ()
-    declared = levels if is_sequence(levels) and not declared else declared
-    if not 2 <= len(values) <= MOST_GROUPS:
-        raise ColumnError(f"the column {by!r} has {len(values)} values; expected 2 to {MOST_GROUPS} groups.")
     words = [value for value in values.tolist() if isinstance(value, str)]
     where = f"column {by!r}"
     if not written_in_two_ways(words, where):  # else it was told as of any column
@@ -72,16 +66,33 @@ def grouped(
         raise ColumnError(
             f"the table has no column but {by!r}, which names the groups: there is nothing left to compare."
         )
+    levels = (kinds or {}).get(by)
+    labels = values.tolist() if not is_sequence(levels) else [levels[int(code)] for code in values.tolist()]
+    declared = categories_of((named_columns(frame, "the table") or {}).get(by))[0] or ()
+    declared = levels if is_sequence(levels) and not declared else declared
+    found = split({each: table.columns[each] for each in others}, by, labels, places, declared)
+    left, heard = without_units([*found.values()], [*found], keeps, kinds)
+    return dict(zip(found, left, strict=True)), (*told, *heard)
+
+
+def split(
+    columns: Mapping[str, Any], by: str, labels: Sequence[Any], places: np.ndarray, declared: Sequence[Any]
+) -> dict[str, Table]:
+    """A table of these columns for each label of the column `by`, in the order of the groups; `places` has the place of
+    each row's label.
+    """
+    if not 2 <= len(labels) <= MOST_GROUPS:
+        raise ColumnError(f"the column {by!r} has {len(labels)} values; expected 2 to {MOST_GROUPS} groups.")
     found = {}
     for k in order_of_groups(labels, declared):
         name, rows = f"{by}={label_shown(labels[k])}", places == k
         if rows.sum() < LEAST_POINTS:
             raise EmptyError(
-                f"{name} has {counted(int(rows.sum()), 'row')}; expected at least {LEAST_POINTS} in each group."
+                f"{name} has {counted(int(rows.sum()), 'row')}; expected at least {LEAST_POINTS} in each group: "
+                "leave such rows out."
             )
-        found[name] = Table({each: np.asarray(table.columns[each])[rows] for each in others})
-    left, heard = without_units([*found.values()], [*found], keeps, kinds)
-    return dict(zip(found, left, strict=True)), (*told, *heard)
+        found[name] = Table({each: np.asarray(column)[rows] for each, column in columns.items()})
+    return found
 
 
 def order_of_groups(labels: Sequence[Any], declared: Sequence[Any]) -> list[int]:
