@@ -15,7 +15,7 @@ from meanmap.ep.inference.affordable import Affordable, is_on_host
 from meanmap.ep.inference.few_numbers import FewNumbers
 from meanmap.ep.inference.posterior import Posterior
 from meanmap.ep.inference.record import NOTICED
-from meanmap.ep.inference.separate import approximate_in, joins_of
+from meanmap.ep.inference.separate import LeftOut
 from meanmap.ep.inference.tempered import MANY, Drawn, drawn, refuse_nan
 from meanmap.ep.inference.unbounded import outgrown
 from meanmap.families import MultivariateNormal, Normal
@@ -66,9 +66,8 @@ def drawn_posterior(model: FactorGraph, source: Rng) -> Posterior | None:
         few.apart(found.errors[0]),
         {},
         model.variables,
-        joins_of(model.factors),
+        LeftOut.of(model.factors),
         joint,
-        approximate_in(model.factors),
     )
 
 

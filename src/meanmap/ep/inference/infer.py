@@ -36,7 +36,7 @@ from meanmap.ep.inference.posterior import Posterior, resumed
 from meanmap.ep.inference.priorless import nearly_singular, refuse_without_prior, taken_as_flat
 from meanmap.ep.inference.record import Record
 from meanmap.ep.inference.run import Run
-from meanmap.ep.inference.separate import approximate_in, joins_of
+from meanmap.ep.inference.separate import LeftOut
 from meanmap.ep.inference.solved import left_out, solved
 from meanmap.ep.inference.ties import advice
 from meanmap.ep.inference.unbounded import outgrown
@@ -219,8 +219,7 @@ def infer(
             {},
             {},
             model.variables,
-            joins_of(model.factors),
-            approximate=approximate_in(model.factors),
+            LeftOut.of(model.factors),
         )
     as_asked = messages in (None, {}) and mesh is None and start_from is None and step == alpha == 1
     if as_asked and improper == "allow" and schedule == "auto":

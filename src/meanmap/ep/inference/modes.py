@@ -10,6 +10,7 @@ from meanmap.ep.factors.gaussian import Dot
 from meanmap.ep.factors.links import Slopes, slopes_of
 from meanmap.ep.graph import FactorGraph
 from meanmap.ep.inference.posterior import Posterior
+from meanmap.ep.inference.separate import LeftOut
 from meanmap.ep.variables import Variable
 from meanmap.families import MultivariateNormal, Normal
 
@@ -75,7 +76,17 @@ def at_mode(model: FactorGraph, slopes: Callable[[np.ndarray], Slopes], begin: n
         factor.name: (Normal.from_natural(precision_mean, curvature), *(None,) * (len(factor.arguments) - 1)),
     }
     return Posterior(
-        {}, messages, np.nan, Report("not run", False, 0, [], {}, ()), None, {}, {}, {}, {}, dict(model.variables)
+        {},
+        messages,
+        np.nan,
+        Report("not run", False, 0, [], {}, ()),
+        None,
+        {},
+        {},
+        {},
+        {},
+        dict(model.variables),
+        LeftOut.of(model.factors),
     )
 
 

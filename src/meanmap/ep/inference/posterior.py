@@ -20,7 +20,7 @@ from meanmap.ep.inference.gradient import evidence_gradient
 from meanmap.ep.inference.joined import Joined
 from meanmap.ep.inference.pages import posterior_page
 from meanmap.ep.inference.record import Record
-from meanmap.ep.inference.separate import Joins, approximate_in, joins_of, left_behind, lost_ties, not_revised
+from meanmap.ep.inference.separate import LeftOut
 from meanmap.ep.inference.ties import TOO_WIDE
 from meanmap.ep.inference.together import together
 from meanmap.ep.inference.weighted import weighted_notes
@@ -87,14 +87,13 @@ class Posterior(Paged, Mapping[str, Family]):
         standard_errors: dict[str, np.ndarray],
         oracles: dict[str, Any],
         variables: dict[str, Variable],
-        joins: Joins = (),
+        left_out: LeftOut,
         joint: dict[str, np.ndarray] | None = None,
-        approximate: tuple[str, ...] = (),
     ):
         self._beliefs, self.messages, self.oracles = found, messages, oracles
         self.log_evidence, self.report, self.seed = log_evidence, report, seed
         self.effective_sample_size, self.doubt, self.standard_errors = effective, doubt, standard_errors
-        self._variables, self._joins, self._approximate = variables, joins, approximate
+        self._variables, self._left_out = variables, left_out
         # Draws from the joint posterior of some of the variables, by name, where beliefs are made of them.
         self._joint = joint or {}
 
@@ -152,8 +151,7 @@ class Posterior(Paged, Mapping[str, Family]):
             record.sampled.standard_errors,
             oracles,
             model.variables,
-            joins_of(model.factors),
-            approximate=approximate_in(model.factors),
+            LeftOut.of(model.factors),
         )
 
     def update(self, batch: FactorGraph, messages: object = None, **settings: Any) -> "Posterior":
@@ -180,7 +178,9 @@ class Posterior(Paged, Mapping[str, Family]):
         Memory does not grow with batches whose rows have the same names. What is exact is as exact in batches:
         conjugate factors, and linear Gaussian ones with one belief for all that they share. Elsewhere a message is not
         revised once its batch is over (assumed density filtering), and variables with separate beliefs lose their
-        dependence: notes say so. To keep all messages give the larger model to `infer(model, start_from=post)` instead.
+        dependence: status and notes say so, also after later batches. Beliefs about plates that a batch lacks, such as
+        earlier rows, stay as they were. To keep all messages give the larger model to `infer(model, start_from=post)`
+        instead.
 
         Examples
         --------
@@ -204,15 +204,8 @@ class Posterior(Paged, Mapping[str, Family]):
         names = {factor.name for factor in model.factors}
         known = {name: oracle for name, oracle in self.oracles.items() if name in names}
         new = infer(model, known if messages is None else messages, **settings)
-        report, doubts = new.report, []
-        if lost := lost_ties(self._variables, self._joins, priors):
-            doubts.append(("standard deviations may be too small", lost))
-        if behind := left_behind(self._variables, self._joins, priors, batch.variables):
-            doubts.append(("some beliefs were not updated", behind))
-        approximate = tuple(dict.fromkeys((*self._approximate, *approximate_in(model.factors))))
-        if kept := not_revised(approximate):
-            doubts.append(("means and standard deviations may be off", kept))
-        for doubt, note in doubts:
+        report, left_out = new.report, self._left_out.after(model.factors, self._variables, priors, batch.variables)
+        for doubt, note in left_out.doubts().items():
             status = f"{report.status}, but {doubt}" if report.status == "converged" else report.status
             report = replace(report, status=status, notes=(*report.notes, note))
         return Posterior(
@@ -227,8 +220,7 @@ class Posterior(Paged, Mapping[str, Family]):
             self.oracles | new.oracles,
             # The user's own objects, by which the next batch is recognised.
             self._variables | batch.variables,
-            joins_of(batch.factors),
-            approximate=approximate,
+            left_out,
         )
 
     def evidence_gradient(self, priors: Callable[[Any], Mapping[str, Family]], at: Any) -> Any:
