@@ -88,7 +88,7 @@ class Scaled:
                 base, unit = (middling if constants else 0.0), distance or unit
         elif family.link == "log":
             # If all counts are 0, half an event in all rows.
-            mean = share @ response + 1e-3 if share @ response > 0 else 0.5 / weights.sum()
+            mean = share @ response if share @ response > 0 else 0.5 / weights.sum()
             centre = float(np.log(mean / (share @ np.exp(rows.offset))))
         return cls(shared, groups, base, unit, centre, at, constants)
 
