@@ -55,18 +55,19 @@ def drawn_posterior(model: FactorGraph, source: Rng) -> Posterior | None:
         coordinates, values = found.alike(generator)
         inside = few.inside(coordinates[: 4 * effort.draws])
     beliefs, joint = _beliefs(few, found) | inside, few.apart(values)
+    report = _report(found, few, values, beliefs, spent)
     return Posterior(
         {name: beliefs[name] for name in model.variables},
         {},
         found.log_evidence,
-        _report(found, few, values, beliefs, spent),
+        report,
         source.seed,
         {},
         {},
         few.apart(found.errors[0]),
         {},
         model.variables,
-        LeftOut.of(model.factors),
+        LeftOut.of(model.factors, report.status),
         joint,
     )
 

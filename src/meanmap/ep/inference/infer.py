@@ -219,7 +219,7 @@ def infer(
             {},
             {},
             model.variables,
-            LeftOut.of(model.factors),
+            LeftOut.of(model.factors, report.status),
         )
     as_asked = messages in (None, {}) and mesh is None and start_from is None and step == alpha == 1
     if as_asked and improper == "allow" and schedule == "auto":

@@ -86,7 +86,7 @@ def at_mode(model: FactorGraph, slopes: Callable[[np.ndarray], Slopes], begin: n
         {},
         {},
         dict(model.variables),
-        LeftOut.of(model.factors),
+        LeftOut.of(model.factors, "not run"),
     )
 
 

@@ -151,7 +151,7 @@ class Posterior(Paged, Mapping[str, Family]):
             record.sampled.standard_errors,
             oracles,
             model.variables,
-            LeftOut.of(model.factors),
+            LeftOut.of(model.factors, report.status),
         )
 
     def update(self, batch: FactorGraph, messages: object = None, **settings: Any) -> "Posterior":
@@ -160,8 +160,8 @@ class Posterior(Paged, Mapping[str, Family]):
         Parameters
         ----------
         batch : FactorGraph
-            New factors. What they share with earlier ones are the same Variable objects. Others, such as a plate of new
-            rows, take the place of earlier ones of their name.
+            New factors. What they share with earlier ones are the same Variable objects. Other plates, of new rows,
+            take the place of earlier ones of their name.
         messages : Oracle, HostOracle, callable or dict, optional
             As in `infer`; by default the oracles so far, with what they have learned, for factors of the same name.
         **settings
@@ -178,8 +178,8 @@ class Posterior(Paged, Mapping[str, Family]):
         Memory does not grow with batches whose rows have the same names. What is exact is as exact in batches:
         conjugate factors, and linear Gaussian ones with one belief for all that they share. Elsewhere a message is not
         revised once its batch is over (assumed density filtering), and variables with separate beliefs lose their
-        dependence: status and notes say so, also after later batches. Beliefs about plates that a batch lacks, such as
-        earlier rows, stay as they were. To keep all messages give the larger model to `infer(model, start_from=post)`
+        dependence: status and notes say so, also after later batches. Beliefs about what a batch lacks, such as earlier
+        rows, stay as they were. To keep all messages give the larger model to `infer(model, start_from=post)`
         instead.
 
         Examples
@@ -204,8 +204,9 @@ class Posterior(Paged, Mapping[str, Family]):
         names = {factor.name for factor in model.factors}
         known = {name: oracle for name, oracle in self.oracles.items() if name in names}
         new = infer(model, known if messages is None else messages, **settings)
-        report, left_out = new.report, self._left_out.after(model.factors, self._variables, priors, batch.variables)
-        for doubt, note in left_out.doubts().items():
+        report = new.report
+        left_out = self._left_out.after(self._variables, new._left_out, priors, batch.variables)
+        for doubt, note in left_out.doubts():
             status = f"{report.status}, but {doubt}" if report.status == "converged" else report.status
             report = replace(report, status=status, notes=(*report.notes, note))
         return Posterior(

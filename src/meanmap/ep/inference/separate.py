@@ -15,6 +15,7 @@ _ADVICE = (
     "of infer"
 )
 
+_PLAIN, _OFF = "converged", "means and standard deviations may be off"
 # The names of the variables of each factor that has several.
 Joins = tuple[tuple[str, ...], ...]
 
@@ -27,61 +28,72 @@ class LeftOut:
     ----------
     joins : tuple
         The names that factors of all batches join.
+    approximate : tuple of str
+        The names of factors whose messages are approximate.
+    status : str
+        How the last run ended.
+    statuses : tuple of str
+        How runs before it ended, where that was not "converged".
     apart : tuple of str
         Variables that an update took as independent although earlier factors tie them together.
     behind : tuple of str
-        Variables without a plate that earlier factors tie to those of a batch that lacked them.
-    approximate : tuple of str
-        The names of factors whose messages are approximate.
+        Variables that earlier factors tie to those of a batch that lacked them.
     """
 
-    joins: Joins = ()
+    joins: Joins
+    approximate: tuple[str, ...]
+    status: str
+    statuses: tuple[str, ...] = ()
     apart: tuple[str, ...] = ()
     behind: tuple[str, ...] = ()
-    approximate: tuple[str, ...] = ()
 
     @classmethod
-    def of(cls, factors: Sequence[Factor]) -> "LeftOut":
+    def of(cls, factors: Sequence[Factor], status: str) -> "LeftOut":
         """Of one run: nothing yet."""
         named = (tuple(argument.name for argument in factor.arguments if not argument.known) for factor in factors)
         approximate = tuple(factor.name for factor in factors if factor.approximate and not factor.constant)
-        return cls(tuple(names for names in named if len(names) > 1), approximate=approximate)
+        return cls(tuple(names for names in named if len(names) > 1), approximate, status)
 
     def after(
-        self,
-        factors: Sequence[Factor],
-        variables: Mapping[str, Variable],
-        shared: Collection[str],
-        new: Collection[str],
+        self, variables: Mapping[str, Variable], batch: "LeftOut", shared: Collection[str], new: Collection[str]
     ) -> "LeftOut":
-        """After an update with these factors of `new` names, of which earlier `variables` have the `shared` ones."""
-        batch = LeftOut.of(factors)
+        """After an update by a batch about the `new` names, of which the `shared` ones are earlier `variables`."""
+        behind = _once(self.behind, self._lacked(variables, shared, new))
         return LeftOut(
             _once(self.joins, batch.joins),
-            _once(self.apart, self._taken_apart(variables, shared)),
-            _once(self.behind, self._not_in_batch(variables, shared, new)),
             _once(self.approximate, batch.approximate),
+            batch.status,
+            _once(self.statuses, () if self.status == _PLAIN else (self.status,)),
+            _once(self.apart, self._taken_apart(variables, shared)),
+            # A new variable takes the place of an earlier one of its name.
+            tuple(name for name in behind if name in shared or name not in new),
         )
 
-    def doubts(self) -> dict[str, str]:
-        """What a status says, with a note: the largest doubt first."""
-        doubts = {}
+    def doubts(self) -> list[tuple[str, str]]:
+        """What a status says, and a note: the largest doubt first."""
+        doubts = []
+        for status in self.statuses:
+            doubt = status.removeprefix(f"{_PLAIN}, but ")
+            said = doubt if doubt != status else f"an earlier batch {status}"
+            doubts.append((said, f"an earlier batch {status}: what it found is the prior of later ones"))
         if self.approximate:
-            doubts["means and standard deviations may be off"] = (
+            note = (
                 f"messages of {in_few_words([*self.approximate], 2)} are approximate, and an update does not revise "
-                "those of earlier batches: means and standard deviations may be off; infer(a model of all factors) "
-                "revises them"
+                f"those of earlier batches: {_OFF}; infer(a model of all factors) revises them"
             )
+            doubts.append((_OFF, note))
+        if self.apart:
+            note = (
+                f"{_named(self.apart)}: earlier factors tie these numbers together, and an update takes beliefs about "
+                f"them as independent, so that {_OFF}: {_ADVICE}"
+            )
+            doubts.append((_OFF, note))
         if self.behind:
-            doubts["some beliefs were not updated"] = (
+            note = (
                 f"{_named(self.behind)}: earlier factors tie these numbers to those of a batch that lacked them, and "
                 f"it left beliefs about them as they were: {_ADVICE}"
             )
-        if self.apart:
-            doubts["standard deviations may be too small"] = (
-                f"{_named(self.apart)}: earlier factors tie these numbers together, and an update takes beliefs about "
-                f"them as independent, so that standard deviations may be too small: {_ADVICE}"
-            )
+            doubts.append(("some beliefs were not updated", note))
         return doubts
 
     def _taken_apart(self, variables: Mapping[str, Variable], shared: Collection[str]) -> list[str]:
@@ -95,12 +107,10 @@ class LeftOut:
             tied += own if len(own) > 1 else members
         return tied
 
-    def _not_in_batch(
-        self, variables: Mapping[str, Variable], shared: Collection[str], new: Collection[str]
-    ) -> list[str]:
-        """Variables without a plate which factors join with shared ones, and which the batch lacks."""
-        lacked = {name for part in _tied(self.joins) if part & set(shared) for name in part} - {*shared, *new}
-        return [name for name in variables if name in lacked and not variables[name].plate]
+    def _lacked(self, variables: Mapping[str, Variable], shared: Collection[str], new: Collection[str]) -> list[str]:
+        """Variables which factors join with shared ones, and which the batch lacks."""
+        tied = {name for part in _tied(self.joins) if part & set(shared) for name in part}
+        return [name for name in variables if name in tied and name not in shared and name not in new]
 
 
 def _tied(joins: Joins) -> list[set[str]]:
