@@ -114,8 +114,9 @@ def fit(
     Default priors are weak, in the units of the data. Coefficients are Normal with mean 0 and standard deviation 2.5
     sd(y) / sd(x), where x is what is left of a product or function of numbers, such as x:k and I(x ** 2), by the
     columns that it is made of (x and k, and x), unless these have priors of yours: it does not matter where x is 0.
-    The intercept, which refers to the means of all columns, is Normal around the mean of y (its logarithm under a log
-    link, where counts that are all 0 have half an event in all rows; 0 for labels) with standard deviation 2.5 sd(y).
+    The intercept, which refers to the means of all columns, is Normal around the mean of y (under a log link the
+    logarithm of that mean, over the mean of exp(offset), where counts that are all 0 have half an event in all rows; 0
+    for labels) with standard deviation 2.5 sd(y).
     Without an intercept each label of the first categorical column, as in `0 + c`, has the prior of the intercept:
     priors, and hence the evidence, are not those of `c` with an intercept, whose coefficients are differences. Without
     labels either, sd(y) and sd(x) are root mean squares. Standard deviations of effects and of noise are half Student
