@@ -138,8 +138,9 @@ class RowModel(ABC):
 
         Larger is better, on rows that the model was not learned from. Of labels it is the logarithm of their
         probability, in a `BayesianNetwork` and a `DependencyNetwork` also of numbers that many rows have, such as the
-        zeros of costs; of whole or rounded numbers it is that of their probability over the step to the next one. A row
-        without any cell has 0.
+        zeros of costs. Of whole or rounded numbers these have the logarithm of the probability of all that is rounded
+        to the same number, divided by the step: over multiples of .5 exp(score) adds up to 2, over whole numbers to 1.
+        A row without any cell has 0.
 
         Parameters
         ----------

@@ -9,6 +9,7 @@ from scipy.special import log_ndtr, logsumexp
 
 from meanmap.bp.beliefs.gain import clearly_better
 from meanmap.bp.conditionals.frequent_values import FrequentValues
+from meanmap.bp.conditionals.held_out import HeldOut
 from meanmap.bp.conditionals.log_sums import LogSums
 from meanmap.bp.conditionals.normal_part import NormalPart, probability_between
 from meanmap.bp.conditionals.row_weights import LeafWeights
@@ -45,8 +46,9 @@ STEPS = 60
 FARTHEST = 40
 # A density is added up over ranges of up to this many widths at as many places as there are widths, twice.
 WIDE = 8
-# The number of held-out rows that decide whether a forest is used, and the share of the normal part.
-JUDGES = 1000
+# Residuals of rounded numbers are spread over their cells by multiples of this, an even sequence, before the width is
+# found: else it would be that of peaks at the numbers.
+GOLDEN = (5**0.5 - 1) / 2
 
 
 @dataclass(frozen=True, eq=False)
@@ -95,22 +97,29 @@ class GivenParents:
     follows: bool
 
     @classmethod
-    def fit(cls, rows: np.ndarray, values: np.ndarray, step: float = 0.0) -> "GivenParents":
-        """Fit to rows of the parents and the values (n, 1) of the variable, which are rounded to a step."""
+    def fit(cls, rows: np.ndarray, values: np.ndarray, cells: np.ndarray | None = None) -> "GivenParents":
+        """Fit to rows of the parents and the values (n, 1) of the variable; if these are rounded, with the ends (n, 2)
+        of all that is rounded to them.
+        """
         chosen, forest, regression, scales = spread_rows(len(rows), MOST_ROWS), None, None, None
         left, often = values[chosen], FrequentValues.of(rows)
+        cells = None if cells is None else cells[chosen] - left
         if rows.shape[1]:
             with Door():
                 marked = often(rows)
                 added = Regressor.on(NodeSample(apart(marked), marked, False, False))
                 regression, left = _regression(marked, values, added)
                 scales = Scales.fit(added, left[:, 0])
-                left = left if scales is None else left / scales(marked[chosen])[:, None]
+                if scales is not None:
+                    sizes = scales(marked[chosen])[:, None]
+                    left, cells = left / sizes, None if cells is None else cells / sizes
             forest = LeafWeights(*Trees.fit(rows[chosen], np.abs(left), TREES, LEAST_IN_LEAF, 0, 1.0))
-        residuals, width, least = left[:, 0], float(diffusion_widths(left)[0]), LEAST_NOISE * float(values.std())
+        residuals, width, least = left[:, 0], _width(left, cells), LEAST_NOISE * float(values.std())
         follows = regression is not None and float(np.median(np.abs(residuals))) < least
-        width = max(width, OF_STEP * step, least if follows else 0.0)
-        forest, normal = _of_residuals(residuals, forest, width, least if follows else 0.0)
+        width = max(width, least if follows else 0.0)
+        held = HeldOut.of(residuals, width, cells)
+        forest, logs = _chosen(held, forest)
+        normal = NormalPart.of(residuals, held, least if follows else 0.0, logs)
         ends = rows.min(axis=0), rows.max(axis=0)
         return cls(residuals, often, regression, scales, forest, width, normal, len(rows), *ends, follows)
 
@@ -189,8 +198,7 @@ class GivenParents:
     def _shares(self, rows: np.ndarray, low: np.ndarray, high: np.ndarray) -> np.ndarray:
         """Σᵢ wᵢ P(low < vᵢ + width ε < high), (m,)."""
         if self.forest is None:
-            ends = [np.searchsorted(self._sums.values, each) for each in (low, high)]
-            return (ends[1] - ends[0]) / len(self.values)
+            return self._sums.below(high) - self._sums.below(low)
         weights = self.forest.sparse(rows)
         starts, sizes = weights.indptr[:-1], np.diff(weights.indptr)
         away = [(np.repeat(each, sizes) - self.values[weights.indices]) / self.width for each in (low, high)]
@@ -278,34 +286,25 @@ def _each_in_turn(many: int, size: int, random: np.random.Generator) -> np.ndarr
     return np.concatenate([*rounds, random.choice(many, size % many, replace=False)])
 
 
-def _of_residuals(
-    residuals: np.ndarray, forest: LeafWeights | None, width: float, least: float
-) -> tuple[LeafWeights | None, NormalPart]:
+def _width(left: np.ndarray, cells: np.ndarray | None) -> float:
+    """The width that smooths residuals (n, 1), of rounded numbers as if these were spread over their cells (n, 2)."""
+    if cells is None:
+        return float(diffusion_widths(left)[0])
+    half = np.abs(cells).min(axis=1)
+    spread = left[:, 0] + half * (2 * (GOLDEN * np.arange(len(left)) % 1) - 1)
+    return max(float(diffusion_widths(spread[:, None])[0]), OF_STEP * 2 * float(np.median(half)))
+
+
+def _chosen(held: HeldOut, forest: LeafWeights | None) -> tuple[LeafWeights | None, np.ndarray]:
     """A forest, if some residuals are more probable by two standard errors under the others weighted by it than under
-    all others alike; and the normal part beside these, of at least such a scale. In single precision: millions of
-    exponentials serve a decision.
+    all others alike; and the logarithms of what they are.
     """
-    some = spread_rows(len(residuals), JUDGES)
-    places = (residuals / width).astype(np.float32)
-    kernel = places[:, None] - places[some]
-    np.square(kernel, out=kernel)
-    kernel *= np.float32(-0.5)
-    kernel[some, np.arange(len(some))] = -np.inf
-    top = kernel.max(axis=0)
-    kernel -= top
-    np.exp(kernel, out=kernel)
-
-    def logs(shares: np.ndarray) -> np.ndarray:
-        return np.log(np.maximum(shares, np.finfo(float).tiny))
-
-    alike = logs(kernel.sum(axis=0, dtype=float) / max(len(residuals) - 1, 1))
-    if forest is not None:
-        weighted = logs(forest.means_without(some, kernel))
-        if clearly_better(np.clip(weighted - alike, -MOST_GAIN, MOST_GAIN)):
-            alike = weighted
-        else:
-            forest = None
-    return forest, NormalPart.of(residuals, some, least, alike + top - np.log(np.sqrt(2 * np.pi) * width))
+    alike = held.alike()
+    if forest is None:
+        return None, alike
+    weighted = held.logs(forest.means_without(held.some, held.kernel))
+    better = clearly_better(np.clip(weighted - alike, -MOST_GAIN, MOST_GAIN))
+    return (forest, weighted) if better else (None, alike)
 
 
 def apart(rows: np.ndarray) -> Kernel:

@@ -3,20 +3,20 @@
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.special import logsumexp
 
 from meanmap.bp.beliefs.gain import clearly_better
 from meanmap.bp.conditionals.columns import CodedColumn
 from meanmap.bp.conditionals.given_parents import GivenParents
+from meanmap.bp.conditionals.held_out import HeldOut
 from meanmap.bp.conditionals.transformations import KINDS, LEAST_VALUES, MOST_GAIN, Transformation
 from meanmap.core.points import spread_rows
 
 __all__ = ["InRange", "number_given"]
 
-# Transformations are chosen on up to this many rows.
-MOST_ROWS = 1000
 # Draws are smoothed by at least this share of the standard deviation of the column.
 LEAST_WIDTH = 1e-6
+# Draws of rounded numbers are right to this many digits beyond those of the step.
+NEAR = 9
 # Draws outside the range of the column are repeated at most this often.
 AGAIN = 20
 
@@ -57,8 +57,10 @@ class InRange:
         """Fit to rows of the parents and numbers (n, 1) in the unit of the column."""
         plain, low, high = transformation.kind == "plain", float(raw.min()) / 2, (1 + float(raw.max())) / 2
         within = column.limits if plain else (low, high if transformation.kind == "log odds" else np.inf)
-        slope = np.exp(transformation.log_slopes(np.array([np.median(raw)])))
-        law = GivenParents.fit(rows, transformation(raw), column.step * float(slope[0]))
+        cells = None
+        if column.step:
+            cells = _transformed(transformation, *_cell(raw[:, 0], column.step, column.limits)).T
+        law = GivenParents.fit(rows, transformation(raw), cells)
         reached = float(raw.min()), float(raw.max())
         return cls(law, transformation, column.centre, column.scale, column.limits, reached, within, column.step)
 
@@ -73,13 +75,36 @@ class InRange:
 
     def draw(self, rows: np.ndarray, random: np.random.Generator, smooth: bool = False) -> np.ndarray:
         """Draw one value (m, 1) for each row of the parents, by residuals of rows or by their smooth density."""
-        raw = self._raw(self.law.draw(rows, random, smooth))
+        raw = self._drawn(rows, random, smooth)
         for _ in range(AGAIN):
             out = np.flatnonzero(self._beyond(raw).any(axis=1))
             if not len(out):
                 break
-            raw[out] = self._raw(self.law.draw(rows[out], random, smooth))
+            raw[out] = self._drawn(rows[out], random, smooth)
         return self._settled(raw)
+
+    def _drawn(self, rows: np.ndarray, random: np.random.Generator, smooth: bool) -> np.ndarray:
+        """Draws (m, 1) in the unit of the column, also beyond its limits, rounded as its numbers are.
+
+        Residuals of numbers that depend little on the parents are nearly multiples of the step, and effects of less
+        than half a step would be rounded away. So numbers are rounded up or down at random, which leaves means as they
+        are, after they were shrunk towards these by as much as that adds to the variance.
+        """
+        raw = self._raw(self.law.draw(rows, random, smooth))
+        if not self.step:
+            return raw
+        if self.transformation.kind == "plain":
+            means = self._raw(self.law.means(rows)[:, None])
+            away, over = raw - means, (raw - self.reached[0]) / self.step % 1
+            added = self.step**2 * np.mean(over * (1 - over))
+            raw = means + away * np.sqrt(1 - added / max(np.mean(away**2), added, np.finfo(float).tiny))
+        return self._on_steps(raw, random.random(raw.shape))
+
+    def _on_steps(self, raw: np.ndarray, up: np.ndarray) -> np.ndarray:
+        """Multiples of the step beyond the least number, down unless numbers are this share of it below the next."""
+        least = self.reached[0]
+        digits = max(NEAR - int(np.floor(np.log10(self.step))), 0)
+        return np.round(least + self.step * np.floor((raw - least) / self.step + up), digits)
 
     def log_chance(self, rows: np.ndarray, value: np.ndarray) -> np.ndarray:
         """The logarithm of the density of numbers (m, 1) at rows of the parents."""
@@ -93,12 +118,9 @@ class InRange:
         """From the probability of all that is rounded to numbers (m,), or set to them as the limit. One row in n + 1 is
         reserved for numbers that no row has, of a Cauchy distribution.
         """
-        half = self.step / 2
-        low = np.where(raw - half <= self.limits[0], -np.inf, raw - half)
-        high = np.where(raw + half >= self.limits[1], np.inf, raw + half)
-        ends = [np.where(np.isinf(each), each, self.transformation(each)) for each in (low, high)]
-        unseen = np.diff(np.arctan((np.array([low, high]) - self.centre) / self.scale), axis=0)[0] / np.pi
-        seen = np.log(self.rows) + self.law.log_mass(rows, *ends)
+        ends = _cell(raw, self.step, self.limits)
+        unseen = np.diff(np.arctan((np.array(ends) - self.centre) / self.scale), axis=0)[0] / np.pi
+        seen = np.log(self.rows) + self.law.log_mass(rows, *_transformed(self.transformation, *ends))
         return np.logaddexp(seen, np.log(unseen)) - np.log((self.rows + 1) * self.step / self.scale)
 
     def widths(self, value: np.ndarray) -> np.ndarray:
@@ -183,11 +205,28 @@ def _tried(rows: np.ndarray, raw: np.ndarray) -> Transformation | None:
 
 
 def _left_out(law: InRange, rows: np.ndarray, raw: np.ndarray) -> np.ndarray:
-    """The log density of the residuals of some rows under those of the others, in the unit of the column, (m,)."""
-    residuals, width = law.law.values, law.law.width
-    some, learned = spread_rows(len(residuals), MOST_ROWS), spread_rows(len(rows), len(residuals))
-    here = learned[some]
-    apart = -(((residuals[some, None] - residuals) / width) ** 2) / 2
-    apart[np.arange(len(some)), some] = -np.inf
-    logs = logsumexp(apart, axis=1) - np.log(width) - np.log(law.law.sizes(rows[here]))
-    return logs + law.transformation.log_slopes(raw[here])
+    """The log density of the residuals of some rows under those of the others, in the unit of the column, or of rounded
+    numbers the log probability of their cells, (m,).
+    """
+    residuals, learned = law.law.values, spread_rows(len(rows), len(law.law.values))
+    sizes, cells = law.law.sizes(rows[learned]), None
+    if law.step:
+        here = raw[learned]
+        ends = _transformed(law.transformation, *_cell(here, law.step, law.limits))
+        cells = ((ends - law.transformation(here)) / sizes).T
+    held = HeldOut.of(residuals, law.law.width, cells)
+    logs = held.alike()
+    if law.step:
+        return logs
+    return logs - np.log(sizes[held.some]) + law.transformation.log_slopes(raw[learned[held.some]])
+
+
+def _cell(raw: np.ndarray, step: float, limits: tuple[float, float]) -> tuple[np.ndarray, np.ndarray]:
+    """The ends of all that is rounded to numbers (m,), or set to them as the limit."""
+    low, high = raw - step / 2, raw + step / 2
+    return np.where(low <= limits[0], -np.inf, low), np.where(high >= limits[1], np.inf, high)
+
+
+def _transformed(transformation: Transformation, *ends: np.ndarray) -> np.ndarray:
+    """Ends of cells, (2, m)."""
+    return np.array([np.where(np.isinf(each), each, transformation(each)) for each in ends])

@@ -5,6 +5,7 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
+from scipy.special import ndtr
 
 from meanmap.core.points import slices
 
@@ -51,17 +52,37 @@ class LogSums:
             found[far] = self._exact(x[far], self.values[near])[0]
         return found
 
-    @cached_property
-    def _between(self) -> Any:
-        """The interpolation; None if it needs too many places."""
-        from scipy.interpolate import CubicHermiteSpline
+    def below(self, x: np.ndarray) -> np.ndarray:
+        """Σᵢ Φ((x − vᵢ) / width) / m at numbers (k,), without smoothing where that would need too many places."""
+        if self._shares is None:
+            return np.searchsorted(self.values, x) / len(self.values)
+        return np.clip(self._shares(np.clip(x, *self._places[[0, -1]])), 0.0, 1.0)
 
+    @cached_property
+    def _places(self) -> np.ndarray:
+        """Where sums are exact; none if they would be too many."""
         low, high = self.values[0] - BEYOND * self.width, self.values[-1] + BEYOND * self.width
         number = FINE * (high - low) / self.width
-        if number > MOST_PLACES:
-            return None
-        places = np.linspace(low, high, int(number) + 2)
-        return CubicHermiteSpline(places, *self._exact(places, self.values))
+        return np.zeros(0) if number > MOST_PLACES else np.linspace(low, high, int(number) + 2)
+
+    @cached_property
+    def _between(self) -> Any:
+        """The interpolation of sums; None if it needs too many places."""
+        return self._interpolated(*self._exact(self._places, self.values))
+
+    @cached_property
+    def _shares(self) -> Any:
+        """That of the shares below numbers."""
+        parts = [
+            ndtr((self._places[part, None] - self.values) / self.width) for part in slices(len(self._places), AT_ONCE)
+        ]
+        density = np.exp(self._exact(self._places, self.values)[0]) / (np.sqrt(2 * np.pi) * self.width)
+        return self._interpolated(np.concatenate([np.zeros(0), *(each.mean(axis=1) for each in parts)]), density)
+
+    def _interpolated(self, sums: np.ndarray, slopes: np.ndarray) -> Any:
+        from scipy.interpolate import CubicHermiteSpline
+
+        return CubicHermiteSpline(self._places, sums, slopes) if len(self._places) else None
 
     def _exact(self, x: np.ndarray, values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """The sums over some of the residuals at numbers (k,), and their slopes."""

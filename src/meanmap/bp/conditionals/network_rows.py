@@ -84,7 +84,7 @@ class NetworkRows(CodedModel):
     def _scores(self, asked: CodedRows) -> np.ndarray:
         numbers, parents = self.table.standardised(asked.numbers), self._heard()
         cells = np.stack([asked.there(name) for name in numbers], axis=1)
-        total, whole = np.zeros(len(cells)), cells.all(axis=1)
+        total = np.zeros(len(cells))
         values = dict(numbers)
         for k, (name, column) in enumerate(self.columns.items()):
             there = np.flatnonzero(cells[:, k])
@@ -96,13 +96,18 @@ class NetworkRows(CodedModel):
                 new = there[column.codes(column.seen(seen, "frame")) < 0]
                 values[name] = numbers[name].copy()
                 values[name][new] = 0.0  # as improbable whatever its parents are
-        for row in np.flatnonzero(~whole):
-            here = [name for name, there in zip(numbers, cells[row], strict=True) if there]
-            known, told = ({name: each[name][row : row + 1] for name in here} for each in (numbers, values))
-            total[row] += self._of_cells(known, told, parents)
-        for name in self.graph.names if whole.any() else ():
-            rows = joined([numbers[p][whole] for p in parents[name]], int(whole.sum()))
-            total[whole] += self._log_chance(name, rows, values[name][whole])
+        together = np.concatenate([*numbers.values(), *values.values()], axis=1)
+        for there, rows in _groups(cells):
+            here = [name for name, known in zip(numbers, there, strict=True) if known]
+            if ancestors(parents, here) <= set(here):
+                for name in (each for each in self.graph.names if each in here):
+                    above = joined([numbers[p][rows] for p in parents[name]], len(rows))
+                    total[rows] += self._log_chance(name, above, values[name][rows])
+                continue
+            for _, alike in _groups(np.nan_to_num(together[rows], nan=np.inf)):
+                first = rows[alike[:1]]
+                known, told = ({name: each[name][first] for name in here} for each in (numbers, values))
+                total[rows[alike]] += self._of_cells(known, told, parents)
         return total
 
     def _draws(self, asked: CodedRows, n: int, random: np.random.Generator) -> dict[Hashable, np.ndarray]:
@@ -357,6 +362,16 @@ class NetworkRows(CodedModel):
         if self.columns[name].labels is not None or len(weights) == ROW_DRAWS:
             return numbers, weights
         return numbers[evenly(weights, ROW_DRAWS)], np.full(ROW_DRAWS, 1 / ROW_DRAWS)
+
+
+def _groups(rows: np.ndarray) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+    """Each different row (k,) of a matrix, and the places (m,) of those equal to it."""
+    if (rows == rows[:1]).all():
+        yield from [(rows[0], np.arange(len(rows)))] if len(rows) else ()
+        return
+    found, which = np.unique(rows, axis=0, return_inverse=True)
+    order = np.argsort(which.ravel(), kind="stable")
+    yield from zip(found, np.split(order, np.cumsum(np.bincount(which.ravel()))[:-1]), strict=True)
 
 
 def _noted(reports: Mapping[int, Report], size: int) -> list[str]:

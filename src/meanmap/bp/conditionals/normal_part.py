@@ -5,6 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import log_ndtr, ndtr
 
+from meanmap.bp.conditionals.held_out import HeldOut
 from meanmap.core.bisection import bisect
 
 __all__ = ["NormalPart", "probability_between"]
@@ -36,17 +37,21 @@ class NormalPart:
     share: float
 
     @classmethod
-    def of(cls, values: np.ndarray, some: np.ndarray, least: float, logs: np.ndarray) -> "NormalPart":
-        """From residuals (n,), the least scale, and log densities (m,) of some of them under the smoothed density of
-        all others.
+    def of(cls, values: np.ndarray, held: HeldOut, least: float, logs: np.ndarray) -> "NormalPart":
+        """From residuals (n,), the least scale, and log densities (m,) of some of them, or log probabilities of their
+        cells, under the smoothed density of all others.
         """
         n, centre, scale = len(values), float(values.mean()), max(float(values.std(ddof=1)), least)
         if n < 3 or not scale > 0:
             return cls(centre, scale, 0.0)
-        apart = (values[some] - centre) * n / (n - 1)  # from the mean of the others
+        apart = (values[held.some] - centre) * n / (n - 1)  # from the mean of the others
         variances = ((n - 1) * scale**2 - apart**2 * (n - 1) / n) / (n - 2)
         variances = np.maximum(variances, np.finfo(float).tiny)
-        normal = -(apart**2) / variances / 2 - np.log(2 * np.pi * variances) / 2
+        if held.cells is None:
+            normal = -(apart**2) / variances / 2 - np.log(2 * np.pi * variances) / 2
+        else:
+            mass = probability_between(*(apart[:, None] + held.cells).T / np.sqrt(variances))
+            normal = np.log(np.maximum(mass, np.finfo(float).tiny))
         top = np.maximum(logs, normal)
         smoothed, normal = np.exp(logs - top), np.exp(normal - top)
 
