@@ -121,3 +121,11 @@ def test_zeros_and_ones_under_a_family_of_numbers_get_a_note():
     assert any(each.startswith(note) for each in fit("yes ~ x", table).report.notes)
     assert not any("values 0 and 1" in each for each in fit("y ~ x", table).report.notes)
     assert not any("values 0 and 1" in each for each in fit("yes ~ x", table, family="bernoulli").report.notes)
+
+
+def test_a_level_without_events_is_named_in_tables_of_any_size():
+    level = np.arange(300_000) % 5
+    y = np.zeros(len(level), int)
+    y[[1, 2, 3, 6, 7, 8, 11]] = 1
+    found = fit("y ~ 0 + C(level)", {"y": y, "level": level}, "bernoulli")
+    assert sum("separates the response" in note for note in found.report.notes) == 2

@@ -309,7 +309,7 @@ def _report(
         notes.append(
             f"the data do not rule out that {listed} is 0, and with more than four components of variance, here "
             f"{problem.components.size}, and so many rows, logs are treated as nearly normal: estimates of components "
-            "may be off by a standard deviation{problem.components.fewer('. Use fewer')}"
+            f"may be off by a standard deviation{problem.components.fewer('. Use fewer')}"
         )
     off = np.flatnonzero(np.abs(problem.moved) > _MOVED)
     doubted = doubted or bool(len(off))

@@ -8,8 +8,11 @@ from meanmap.ep.linear.scaled import Scaled
 
 __all__ = ["separated", "separating"]
 
-# Rows times columns up to which linear programs are solved, and the mean predictor above which a solution is not 0.
+# Different rows times columns up to which linear programs are solved, and the mean predictor above which a solution is
+# not 0.
 _MOST, _ABOVE = 1_000_000, 1e-6
+# Rows by which it is judged whether there are fewer different ones.
+_FEW = 10_000
 # Newton's steps to a likelihood that has a maximum, and weights below which rows do not prove that it has one.
 _STEPS, _LEAST = 8, 1e-9
 # What separation does to the likelihood.
@@ -31,10 +34,14 @@ def separated(formula: Formula, scaled: Scaled, observed: Observed, law: Family)
     if law.ends and abs(total) == counted.sum():
         said = "as large as it can be" if total > 0 else "0"
         return [f"the response is {said} in all rows: {_NO_MAXIMUM} coefficients finite"]
+    rows = np.flatnonzero(counted)
     if formula.rows.shared.size > _MOST:
-        return []
-    found, columns = [], (formula.rows.shared - scaled.shared.middle) / scaled.shared.spread
-    for chosen, whole in separating(columns[counted], signs[counted], scaled.intercept):
+        some = rows[:: len(rows) // _FEW + 1]
+        if 2 * len(_different(formula.rows.shared[some], signs[some])) > len(some):
+            return []
+        rows = rows[_different(formula.rows.shared[rows], signs[rows])]
+    found, columns = [], (formula.rows.shared[rows] - scaled.shared.middle) / scaled.shared.spread
+    for chosen, whole in separating(columns, signs[rows], scaled.intercept):
         names = [formula.names[at] for at in chosen]
         listed = ", ".join(map(repr, names))
         tighter = ", ".join(f"{names[k]!r}: (0.0, {1 / scaled.shared.spread[at]:.2g})" for k, at in enumerate(chosen))
@@ -44,6 +51,12 @@ def separated(formula: Formula, scaled: Scaled, observed: Observed, law: Family)
             f"coefficient{'s' * (len(names) > 1)} finite; a tighter one is priors={{{tighter}}}"
         )
     return found
+
+
+def _different(columns: np.ndarray, signs: np.ndarray) -> np.ndarray:
+    """One row number of each kind of row: equal rows say the same."""
+    mixed = columns @ np.random.default_rng(0).normal(size=columns.shape[1]) + np.pi * signs
+    return np.sort(np.unique(mixed, return_index=True)[1])
 
 
 def separating(columns: np.ndarray, signs: np.ndarray, intercept: int | None) -> list[tuple[tuple[int, ...], bool]]:

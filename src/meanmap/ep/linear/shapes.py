@@ -19,7 +19,7 @@ _SKEW = 0.1
 # draws is below _FEW; in each case as long as rows times marginals are at most _HELD_ROWS.
 _VERY, _FEW, _HELD_ROWS = 0.25, 0.8, 20_000
 # Points where densities are tabulated, in standard deviations; the most predictors evaluated over all nodes.
-_PLACES, _MOST = np.linspace(GRID[0], GRID[-1], 25), 1_000_000
+_PLACES, _MOST = np.linspace(GRID[0], GRID[-1], 25), 4_000_000
 # Rows times combinations up to which their covariances are stored.
 _HELD = 20_000_000
 # Log ratios further than this below the largest are cut off.
@@ -28,6 +28,8 @@ _DEPTH = 100.0
 _WHOLE = 1e-3
 # Strengths of the correction that are compared, and their prior standard deviation around 1.
 _AMOUNTS, _TRUSTED = np.linspace(0.0, 1.0, 21), 0.1
+# Of more rows, this many represent all in the density of one combination.
+_SAMPLE = 5000
 # Rows times combinations in memory at once, and the least rows.
 _TOGETHER, _LEAST_ROWS = 200_000, 512
 # Weighted draws correct a mean only if they differ from it by more than this many standard errors.
@@ -69,7 +71,7 @@ def marginals(model: Integrated, combinations: np.ndarray, judged: Weighted | No
             runs = _by_runs(model, combinations, means[:, 0], sds[:, 0], skew)
         for one in (each for each in np.flatnonzero(skewness > _SKEW).tolist() if each not in runs):
             ratios[one, at] = law.log_ratio(joint.predictor.at(toward[one] / sds[one, at]))
-            left -= len(_PLACES) * joint.predictor.rows
+            left -= len(_PLACES) * (law.sample or joint.predictor.rows)
             if left <= 0:
                 break
         if not at and not (skewness > _SKEW / 2).any():
@@ -159,14 +161,27 @@ class _Rows:
             total += thirds @ (part * part * part)
         return total
 
+    @property
+    def sample(self) -> int:
+        """How many rows represent all of them; 0 if each is looked at."""
+        s = self.settled
+        return _SAMPLE if len(s.means) > _SAMPLE and s.thirds is not None and s.shared is None else 0
+
     def log_ratio(self, slope: np.ndarray) -> np.ndarray:
         """Log ratio of the density and the Normal one, up to a constant, from slopes per standard deviation."""
-        s, many = self.settled, np.tile(np.arange(len(slope)), len(_PLACES))
-        left = np.maximum(s.variances - slope**2, 1e-9 * s.variances)
-        means = (s.means + _PLACES[:, None] * slope).ravel()
-        given = Predictors(means, left[many], s.weights[many], s.shifts[many])
+        s, rows, times = self.settled, np.arange(len(slope)), np.ones(len(slope))
+        if self.sample and s.thirds is not None:
+            # The more a row skews the combination, the likelier it is drawn: the ratio begins with these terms.
+            skews = np.abs(s.thirds * (slope / s.variances) ** 3)
+            chances = 0.9 * skews / skews.sum() + 0.1 / len(skews)
+            rows = np.sort(np.random.default_rng(0).choice(len(skews), self.sample, p=chances))
+            times = 1 / (self.sample * chances[rows])
+        slope, known, many = slope[rows], s.taken(rows), np.tile(rows, len(_PLACES))
+        left = np.maximum(known.variances - slope**2, 1e-9 * known.variances)
+        means = (known.means + _PLACES[:, None] * slope).ravel()
+        given = Predictors(means, np.tile(left, len(_PLACES)), s.weights[many], s.shifts[many])
         gains = given.tilted(self.family, self.observed.taken(many), self.parameters).gains
-        found = gains.reshape(len(_PLACES), -1).sum(1)
+        found = gains.reshape(len(_PLACES), -1) @ times
         if s.shared is None:
             return found
         # The site on shared effects has what rows together say of mean and variance.
