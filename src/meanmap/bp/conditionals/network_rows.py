@@ -44,8 +44,8 @@ AGAIN, NEGLIGIBLE = 15, 20.0
 COUNT = "draws that count"
 # The kernel width of a belief is chosen from this many draws.
 ENOUGH = 500
-# Draws for each row of a table.
-ROW_DRAWS = 1000
+# Draws for each row of a table, and of how many cells their log densities are kept for other rows with the same ones.
+ROW_DRAWS, MOST_KEPT = 1000, 2000
 # Draws whose values are compared with rows of the data, in a query and in each row of a table, where a thousand would
 # take several times as long as the answer.
 JUDGED, ROW_JUDGED = 1000, 200
@@ -104,10 +104,11 @@ class NetworkRows(CodedModel):
                     above = joined([numbers[p][rows] for p in parents[name]], len(rows))
                     total[rows] += self._log_chance(name, above, values[name][rows])
                 continue
+            kept: dict[tuple, np.ndarray] = {}
             for _, alike in _groups(np.nan_to_num(together[rows], nan=np.inf)):
                 first = rows[alike[:1]]
                 known, told = ({name: each[name][first] for name in here} for each in (numbers, values))
-                total[rows[alike]] += self._of_cells(known, told, parents)
+                total[rows[alike]] += self._of_cells(known, told, parents, kept)
         return total
 
     def _draws(self, asked: CodedRows, n: int, random: np.random.Generator) -> dict[Hashable, np.ndarray]:
@@ -144,8 +145,11 @@ class NetworkRows(CodedModel):
         known: Mapping[Hashable, np.ndarray],
         told: Mapping[Hashable, np.ndarray],
         parents: Mapping[Hashable, Sequence[Hashable]],
+        kept: dict[tuple, np.ndarray],
     ) -> float:
-        """log p of the cells of a row that are there: (1, width) as others hear them, and as they are judged."""
+        """log p of the cells of a row that are there: (1, width) as others hear them, and as they are judged. `kept` is
+        of other rows with the same cells missing, where draws of these depend on no cell.
+        """
         matter = ancestors(parents, known)
         free = [name for name in self._order if name in matter and name not in known]
         sizes = [self.columns[name].width for name in free]
@@ -157,13 +161,22 @@ class NetworkRows(CodedModel):
             drawn = {name: np.eye(size)[at] for name, size, at in zip(free, sizes, states, strict=True)}
         judged = {name: np.repeat(value, count, axis=0) for name, value in told.items()} | drawn
         drawn = {name: np.repeat(value, count, axis=0) for name, value in known.items()} | drawn
-        logs = np.zeros(count)
+        logs, same = np.zeros(count), not any(p in known for name in free for p in parents[name])
         for name in (each for each in self._order if each in matter):
+            key = (
+                name,
+                *(each[p].tobytes() for each, p in [(told, name), *((known, p) for p in parents[name])] if p in each),
+            )
             rows = joined([drawn[p] for p in parents[name]], count)
-            if name in judged:
-                logs += self._log_chance(name, rows, judged[name])
-            else:
+            if name not in judged:
                 drawn[name] = self.conditionals[name].draw(rows, random)
+            elif key in kept:
+                logs += kept[key]
+            else:
+                own = self._log_chance(name, rows, judged[name])
+                logs += own
+                if same and len(kept) < MOST_KEPT:
+                    kept[key] = own
         return float(np.asarray(logsumexp(logs))) - (0.0 if summed else float(np.log(count)))
 
     def _cells(self, asked: CodedRows) -> Iterator[dict[Hashable, np.ndarray]]:
