@@ -39,6 +39,10 @@ class Nodes(NamedTuple):
     x: jax.Array
     log_weight: jax.Array
 
+    def some(self, chosen: slice) -> "Nodes":
+        """Some of the points."""
+        return Nodes(*(leaf[chosen] if jnp.ndim(leaf) else leaf for leaf in self))
+
 
 def to_nodes(kind: type[Family], coordinate: jax.Array, log_step: jax.Array) -> Nodes:
     """Nodes at these points of the coordinate, with a step of this size: the Jacobian goes into the weight."""

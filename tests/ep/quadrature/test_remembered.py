@@ -169,7 +169,7 @@ def test_what_comes_in_is_not_lost_beside_a_message_of_nearly_one_value(weight):
     with jax.enable_x64(True):
         incoming = Normal(0.48, 1 / 400)
         log_weights = jnp.log(jnp.array([0.5, 0.5, weight]))
-        message = _projection(incoming, as_nodes(Normal, jnp.array([0.5, 0.5, 1.0])))(log_weights)
+        message = _projection(incoming, as_nodes(Normal, jnp.array([0.5, 0.5, 1.0])))(log_weights, slice(None))
         mean, back = float(message.mean()), float(message.precision + incoming.precision - message.precision)
     assert mean == pytest.approx(0.5, abs=1e-6)
     assert back == pytest.approx(400, rel=1e-3)
@@ -180,7 +180,7 @@ def test_a_narrow_law_of_many_values_keeps_its_spread():
     z = np.linspace(-6, 6, 201)
     with jax.enable_x64(True):
         incoming = Normal(0.0, 1 / 400)
-        message = _projection(incoming, as_nodes(Normal, jnp.asarray(1e-6 * z)))(jnp.asarray(-(z**2) / 2))
+        message = _projection(incoming, as_nodes(Normal, jnp.asarray(1e-6 * z)))(jnp.asarray(-(z**2) / 2), slice(None))
         precision = float(message.precision + incoming.precision)
     assert precision == pytest.approx(1e12, rel=1e-6)
 

@@ -171,7 +171,7 @@ def _weigher(incoming: tuple[Any, ...], power: Array) -> Callable[[jax.Array], W
         log_factor = _log_meeting(mean, x, precision) + constant
         height = log_factor + log_message(tau, nodes) + nodes.log_weight
         wanted = values(Gamma, nodes)
-        messages: dict[int, Any] = {2: lambda w: tilted_natural(Gamma, nodes, w, tau)}
+        messages: dict[int, Any] = {2: lambda w, some: tilted_natural(Gamma, nodes.some(some), w, tau)}
         for at, own, other in ((0, mean, x), (1, x, mean)):
             if isinstance(own, Normal):
                 told = _told(own, other, precision)
@@ -237,8 +237,11 @@ def _told(own: Normal, other: Any, precision: Array) -> list[jax.Array]:
     return [mean, 1 / jnp.sqrt(jnp.where(nothing, 1.0, total)), nothing]
 
 
-def _mixture(own: Normal, mean: jax.Array, sd: jax.Array, nothing: jax.Array, log_weights: jax.Array) -> Normal:
-    """What is sent to a side that has these means and deviations, with these weights."""
+def _mixture(
+    own: Normal, mean: jax.Array, sd: jax.Array, nothing: jax.Array, log_weights: jax.Array, some: slice
+) -> Normal:
+    """What is sent to a side that has these means and deviations, with these weights of some of them."""
+    mean, sd = mean[some], sd[some]
     weights = jax.nn.softmax(log_weights)
     middle = (weights * mean).sum()
     precision = 1 / (weights * (sd**2 + (mean - middle) ** 2)).sum()

@@ -13,7 +13,7 @@ import numpy as np
 from meanmap.ep import doubt
 from meanmap.ep.factor import Answer
 from meanmap.ep.oracles.oracle import in_parts, spread
-from meanmap.ep.quadrature.mesh import DEPTH, Grid, Weighed, kinked, located, missed, trapezium, unseen
+from meanmap.ep.quadrature.mesh import DEPTH, Grid, Weighed, kinked, located, missed, trapezium, unseen, unseen_between
 from meanmap.ep.quadrature.panels import adapted
 
 __all__ = ["NODES", "RULES", "answered", "conclude", "spread_out"]
@@ -58,7 +58,7 @@ def over_window(weigh: Callable[[jax.Array], Weighed], incoming: tuple[Any, ...]
     if found.error is not None:  # of a function that is kept: differences do not say how fast rules improve
         grid = grid._replace(log_weights=grid.log_weights[:2])
     ends = found.height[jnp.array([0, -1])].max() >= found.height.max() - _DEPTH_OF_ENDS
-    hidden = unseen(grid.points, found.height, found.own).any() | kinked(found.height, found.error)
+    hidden = unseen_between(found.height, found.own) | kinked(found.height, found.error)
     hidden = hidden | _stepped_over(grid, found)
     return conclude(incoming, found, grid, ~ends & ~hidden & spread_out(found, grid))
 
@@ -154,8 +154,7 @@ def conclude(
     errors: list[Any] = [None] * len(incoming)
     doubts = []
     for at, message in found.messages.items():
-        by_rule = jax.vmap(message)(found.height + grid.log_weights)
-        told = [jax.tree.map(lambda leaf, k=k: leaf[k], by_rule) for k in range(len(grid.log_weights))]
+        told = [message((found.height + own)[some], some) for own, some in grid.rules()]
         beliefs = [jax.tree.map(jnp.add, one, incoming[at]) for one in told]
         first, *more = (doubt.between(a, b) for a, b in pairwise(beliefs))
         faster = jnp.where(more[0] > first, first / more[0], 1.0) if more else 1.0

@@ -28,7 +28,11 @@ __all__ = [
     "rises",
     "trapezium",
     "unseen",
+    "unseen_between",
 ]
+
+# Rules with every node, every second and every fourth.
+_STEPS = (1, 2, 4)
 
 # What is below e⁻³⁷ < 1e-16 of the peak does not count.
 DEPTH = 37.0
@@ -51,8 +55,8 @@ _DEPTH_OF_KINKS = 16.0
 # Values whose spread is below this share of their mean are one value: squares of what is left are mostly rounding.
 _SAME = 1e-10
 
-# Stands for log 0, so that secants are numbers.
-_NOTHING = -1e200
+# Stands for log 0, so that secants and their products are numbers.
+_NOTHING = -1e150
 
 # The mass is searched with this many nodes until what matters fills this share of them, and the core, what is above 1/e
 # of the peak, is not narrower than a quarter of what it was taken for; this many times at most. A window that covers a
@@ -62,10 +66,17 @@ _CORE, _FIRST = 1.0, 1 / 12
 
 
 class Grid(NamedTuple):
-    """Points of a coordinate, and several rules on them: logs of weights (rules, points), the finest rule first."""
+    """Points of a coordinate, and several rules on them, the finest first: logs of weights (rules, points), and with
+    which step each goes through the points, if the weights of others are zero.
+    """
 
     points: jax.Array
     log_weights: jax.Array
+    steps: tuple[int, ...] = (1, 1, 1)
+
+    def rules(self) -> list[tuple[jax.Array, slice]]:
+        """The logs of the weights of each rule, and the points that it needs."""
+        return [(own, slice(None, None, step)) for own, step in zip(self.log_weights, self.steps, strict=False)]
 
 
 class Weighed(NamedTuple):
@@ -80,7 +91,7 @@ class Weighed(NamedTuple):
     values : list of arrays (points,)
         Whose second moments are wanted.
     messages : dict
-        For each position, the function from log weights of the points to the message.
+        For each position, the function from log weights of some of the points, and which these are, to the message.
     error : array (points,) or None
         How far heights, or outputs in standard deviations, may be off; None if the factor was evaluated.
     marks : array (2, marks) or (3, marks), or None
@@ -104,7 +115,7 @@ class Weighed(NamedTuple):
     height: jax.Array
     own: jax.Array
     values: list[jax.Array]
-    messages: dict[int, Callable[[jax.Array], Family]]
+    messages: dict[int, Callable[[jax.Array, slice], Family]]
     error: Any = None
     marks: Any = None
     jumps: Any = None
@@ -161,15 +172,15 @@ class Spread(NamedTuple):
         first, last = (jnp.arcsinh((end - self.centre) / self.width) for end in (self.low, self.high))
         t = trapezium(first, last, count)
         ahead, behind = self.width / 2 * jnp.exp(t.points), self.width / 2 * jnp.exp(-t.points)
-        return Grid(self.centre + (ahead - behind), t.log_weights + jnp.log(ahead + behind))
+        return t._replace(points=self.centre + (ahead - behind), log_weights=t.log_weights + jnp.log(ahead + behind))
 
 
 def trapezium(low: jax.Array, high: jax.Array, count: int) -> Grid:
     """Equal steps, with every node, every second and every fourth; count − 1 is a multiple of 4."""
     unit = np.linspace(0.0, 1.0, count)
     index = np.arange(count)
-    rules = np.stack([np.where(index % step == 0, np.log(step), -np.inf) for step in (1, 2, 4)])
-    return Grid(low + (high - low) * unit, jnp.asarray(rules) + jnp.log((high - low) / (count - 1)))
+    rules = np.stack([np.where(index % step == 0, np.log(step), -np.inf) for step in _STEPS])
+    return Grid(low + (high - low) * unit, jnp.asarray(rules) + jnp.log((high - low) / (count - 1)), _STEPS)
 
 
 def located(weigh: Callable[[jax.Array], Weighed], window: tuple[Any, Any]) -> Spread:
@@ -181,7 +192,7 @@ def located(weigh: Callable[[jax.Array], Weighed], window: tuple[Any, Any]) -> S
 
     def closer(carried):
         old, _, rounds = carried
-        points, log_weights = old.grid(_SEARCH)
+        points, log_weights, _ = old.grid(_SEARCH)
         found = weigh(points)
         strong = found.important(log_weights[0])
         kept = between_nodes(points, strong, found.own)[0] >= -DEPTH
@@ -240,6 +251,28 @@ def unseen(points: jax.Array, height: jax.Array, own: Array | None = None) -> ja
     sharp = _is_sharp(points, height)
     sharp = sharp if own is None else sharp | _is_sharp(points, own)
     return ((above > _GAP) | sharp) & ~resolved(points, bound) & (bound >= -DEPTH)
+
+
+def unseen_between(height: jax.Array, own: jax.Array) -> jax.Array:
+    """Whether a peak may stand out in any of equal steps between nodes, as `unseen` says of each.
+
+    Without quotients, and from inner nodes alone, this takes half of the time.
+    """
+    height = _beside_the_highest(height)
+    top = jnp.maximum(height[:-1], height[1:])
+    lacks = jnp.maximum(_GAP, -DEPTH - top[1:-1])
+    near = jnp.maximum(top[:-1], top[1:]) >= -DEPTH
+    found = []
+    for part in (height, _beside_the_highest(own)):
+        rise = jnp.diff(part)
+        # Above both nodes of a step, the secants of its neighbours meet; times the sum of their slopes.
+        before, here, after = rise[:-2], rise[1:-1], -rise[2:]
+        above = jnp.minimum(after * (before - here), before * (after + here))
+        hull = (above > lacks * (before + after)) & (jnp.minimum(before, after) > 0)
+        out, falls = jnp.minimum(rise[:-1], -rise[1:]), jnp.maximum(rise[:-1], -rise[1:])
+        sharp = (2 * out > _SHARP) | ((out > 0) & (falls > DEPTH))
+        found += [hull.any(), (sharp & near).any()]
+    return jnp.stack(found).any()
 
 
 def resolved(points: jax.Array, bound: jax.Array) -> jax.Array:

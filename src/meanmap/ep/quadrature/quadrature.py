@@ -277,11 +277,12 @@ def _middle(message: Any, window: Any) -> tuple[jax.Array, jax.Array]:
     return tuple(mean + _FIRST * (end - mean) for end in window)
 
 
-def _projection(incoming: Any, nodes: Nodes) -> Callable[[jax.Array], Any]:
+def _projection(incoming: Any, every: Nodes) -> Callable[[jax.Array, slice], Any]:
     if type(incoming) is not Normal:
-        return lambda log_weights: tilted_natural(type(incoming), nodes, log_weights, incoming)
+        return lambda log_weights, some: tilted_natural(type(incoming), every.some(some), log_weights, incoming)
 
-    def message(log_weights: jax.Array) -> Normal:
+    def message(log_weights: jax.Array, some: slice) -> Normal:
+        nodes = every.some(some)
         found = tilted_natural(Normal, nodes, log_weights, incoming)
         weights = jax.nn.softmax(jnp.broadcast_to(log_weights, nodes.x.shape))
         mean = jnp.where(weights > 0, weights * nodes.x, 0.0).sum()
