@@ -112,6 +112,7 @@ class RoughFunctions:
     single: int
     together: Together | None = None
     of_pairs: dict[tuple[int, int], list[Basis]] = field(default_factory=dict)
+    known: dict[int, np.ndarray] = field(default_factory=dict)
 
     @property
     def own(self) -> np.ndarray:
@@ -152,7 +153,16 @@ class RoughFunctions:
 
     def basis(self, *parts: Any) -> Basis:
         """The basis of some functions of the columns that are used."""
-        return Basis.of(tuple(part.wider(self.z.shape[1]) for part in parts), self.z, self.linear)
+        wider = tuple(part.wider(self.z.shape[1]) for part in parts)
+        return Basis.of_features(wider, [self._values(*each) for each in zip(parts, wider, strict=True)], self.linear)
+
+    def _values(self, part: Any, wider: Any) -> np.ndarray:
+        """Features at all rows; those along each column are part of most bases, and kept."""
+        if not any(part is each for each in self.along):
+            return wider(self.z)
+        if id(part) not in self.known:
+            self.known[id(part)] = wider(self.z)
+        return self.known[id(part)]
 
 
 def rough_bases(

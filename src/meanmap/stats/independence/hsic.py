@@ -7,6 +7,7 @@ import numpy as np
 
 from meanmap.core.arrays import out_of_range
 from meanmap.core.door import Door
+from meanmap.core.points import slices
 from meanmap.core.progress import track
 from meanmap.core.types import Points
 from meanmap.kernels.base import Kernel
@@ -33,6 +34,8 @@ __all__ = [
 SINGLE = 32 * float(np.finfo(np.float32).eps)
 # Single precision can hold kernel values between this bound and its reciprocal, and their squares.
 SMALL = 1e-15
+# Rows that are centred at once, which stay in a core's cache.
+ROWS = 64
 
 
 @dataclass(frozen=True)
@@ -102,11 +105,12 @@ def centre(gram: np.ndarray, unit: float = 1.0) -> Margins:
         raise out_of_range(f"the sum over a row of kernel values is {rows[~np.isfinite(rows)][0]}")
     f = (rows - rows.sum() / (2 * (n - 1))) / (n - 2)
     across, square = f.astype(gram.dtype), 0.0
-    for i, row in enumerate(gram):
-        row -= across[i]
-        row -= across
-        row[i] = 0
-        square += float(row @ row)
+    for part in slices(n, ROWS):
+        some = gram[part]
+        some -= across[part, None]
+        some -= across
+        some[np.arange(len(some)), np.arange(n)[part]] = 0
+        square += float(np.sum(np.vecdot(some, some), dtype=float))
     d = diagonal - 2 * f
     return Margins(float(d.mean()), d - d.mean(), square**0.5, float(np.abs(diagonal).max()), unit)
 
@@ -143,7 +147,7 @@ def turned_spectra(gram: np.ndarray, order: np.ndarray) -> np.ndarray:
     if (order == np.arange(n)).all():
         return lag_spectra(gram)
     turned = np.empty_like(gram)
-    turned[:, :n] = gram[np.ix_(order, order)]
+    turned[:, :n] = np.take(np.take(gram, order, axis=0), order, axis=1)  # a third of the time of both at once
     return lag_spectra(turned)
 
 
