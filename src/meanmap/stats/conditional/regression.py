@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 import scipy.linalg
@@ -61,13 +62,22 @@ class Linear:
 class Basis:
     """The smooth functions of z beyond the linear ones, orthonormal on the sample: U diag(values) Uᵀ is their kernel.
 
-    U is the landmarks' features without their linear part, times `coordinates`.
+    U is the landmarks' `features` without their linear part, times `coordinates`; it is formed where it is needed.
     """
 
     landmarks: tuple[Landmarks, ...]
-    vectors: np.ndarray
+    features: np.ndarray
     values: np.ndarray
     coordinates: np.ndarray
+
+    @cached_property
+    def vectors(self) -> np.ndarray:
+        """U, (n, r)."""
+        return self.features @ self.coordinates
+
+    def along(self, targets: np.ndarray) -> np.ndarray:
+        """Uᵀ y of some targets."""
+        return self.coordinates.T @ (self.features.T @ targets)
 
     @classmethod
     def of(cls, landmarks: tuple[Landmarks, ...], z: np.ndarray, linear: Linear) -> "Basis":
@@ -84,7 +94,7 @@ class Basis:
         kept = values > max(1e-7 * values[-1], ROUNDING * np.sum(whole**2))
         values, turn = values[kept][::-1], turn[:, kept][:, ::-1]
         coordinates = turn / np.sqrt(values)
-        return cls(landmarks, features @ coordinates, values, coordinates)
+        return cls(landmarks, features, values, coordinates)
 
 
 @dataclass(frozen=True)
@@ -134,7 +144,7 @@ def best_fit(
     total = np.sum(rest**2)
     best, lowest = None, np.inf
     for basis in bases:
-        energy = np.sum((basis.vectors.T @ rest) ** 2, axis=1)
+        energy = np.sum(basis.along(rest) ** 2, axis=1)
         shifts = SHIFTS * basis.values.sum()
         taken = linear.vectors.shape[1]
         shift, error = best_shift(shifts, basis.values, energy, total, taken, n, charge=charge, most=MOST_FREEDOM)

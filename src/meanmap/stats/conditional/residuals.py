@@ -169,7 +169,7 @@ class Given:
         rows, linear, start = self._before_metrics
         found = learned_metric(self.where[rows], targets[rows], linear, start)
         if self._all_before_metrics:
-            return replace(found, vectors=found.vectors[np.argsort(rows)])
+            return replace(found, features=found.features[np.argsort(rows)])
         return Basis.of(tuple(part.wider(self.columns.shape[1]) for part in found.landmarks), self.columns, self.linear)
 
     @property
@@ -182,7 +182,7 @@ class Given:
         """The rows from which metrics are learned, and the functions with which learning starts."""
         rows = self.sample[:: -(-len(self.sample) // MOST_ROWS_FOR_METRIC)]
         if self._all_before_metrics and len(self.bases[0].landmarks[0].points) <= METRIC_LANDMARKS:
-            start = replace(self.bases[0], vectors=self.bases[0].vectors[rows])
+            start = replace(self.bases[0], features=self.bases[0].features[rows])
             return rows, Linear(self.linear.vectors[rows]), start
         z = self.where[rows]
         linear = Linear.of(z)
