@@ -5,13 +5,14 @@ from typing import Any
 
 import numpy as np
 
+from meanmap.bp.edges.jumps import smooth_and_jumps
 from meanmap.bp.edges.samples import NodeSample
 from meanmap.core.domains import holds_vectors
 from meanmap.core.door import Door
 from meanmap.core.points import any_sparse, count, dense, rows, spread_rows
 from meanmap.core.types import Data, Points
 from meanmap.features.lowrank import PivotedCholesky
-from meanmap.kernels.base import Kernel
+from meanmap.kernels.base import Kernel, Sum
 from meanmap.kernels.geometry import squared_distances
 from meanmap.kernels.gram import diagonal_array, gram_matrix
 from meanmap.kernels.stationary import RBF
@@ -72,7 +73,9 @@ def rescaled(sample: NodeSample, multiple: float) -> Kernel:
     """A sample's kernel with its lengthscale multiplied, unless the user gave the kernel."""
     if not sample.searched or multiple == 1.0:
         return sample.kernel
-    return RBF(np.asarray(sample.kernel.lengthscale) * multiple)  # pyright: ignore[reportAttributeAccessIssue]
+    smooth, jumps = smooth_and_jumps(sample.kernel)
+    found = RBF(np.asarray(smooth.lengthscale) * multiple)  # pyright: ignore[reportAttributeAccessIssue]
+    return Sum((found, *jumps)) if jumps else found
 
 
 def transformed(features: PivotedCholesky, points: Points) -> np.ndarray:
@@ -228,7 +231,10 @@ class CoordinatesByScale:
         """exp(−d² / 2 ℓ²) of all points, with distances computed once: hundreds of variables of sixty rows would
         otherwise spend half of their time on calling compiled programs.
         """
+        smooth, jumps = smooth_and_jumps(self.sample.kernel)
+        points = np.asarray(self.sample.points)
         if self.squared is None:
-            points = np.asarray(self.sample.points) / np.asarray(self.sample.kernel.lengthscale)  # pyright: ignore[reportAttributeAccessIssue]
-            self.squared = np.asarray(squared_distances(points, points))
-        return np.exp(-0.5 / multiple**2 * self.squared)
+            scaled = points / np.asarray(smooth.lengthscale)  # pyright: ignore[reportAttributeAccessIssue]
+            self.squared = np.asarray(squared_distances(scaled, scaled))
+        found = np.exp(-0.5 / multiple**2 * self.squared)
+        return sum((np.asarray(each.gram(points, points)) for each in jumps), found)

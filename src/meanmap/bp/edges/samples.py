@@ -1,13 +1,14 @@
 """Reads tables and pairs as points at nodes, and pairs of these for each edge."""
 
 from collections.abc import Collection, Hashable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from meanmap.bp.beliefs.label_belief import LabelBelief
+from meanmap.bp.edges.jumps import smooth_and_jumps, with_jumps
 from meanmap.bp.edges.wild import read_as_numbers, without_wild_pairs
 from meanmap.bp.never_together import NeverTogether
 from meanmap.bp.variables import LEAST_PAIRS, Variables, drawn_rows, meant
@@ -128,7 +129,7 @@ class NodeSample:
     @property
     def searched(self) -> bool:
         """Whether the lengthscale is to be chosen."""
-        return not self.given and isinstance(self.kernel, RBF)
+        return not self.given and isinstance(smooth_and_jumps(self.kernel)[0], RBF)
 
     @cached_property
     def narrow(self) -> Kernel:
@@ -216,7 +217,8 @@ def read_samples(
             )
         if told is None:
             notes += strange(schema, f"data[{name!r}]")
-        nodes.append(read_sample(name, columns[node], f"data[{name!r}]", kernels.get(name), schema, door))
+        sample = read_sample(name, columns[node], f"data[{name!r}]", kernels.get(name), schema, door)
+        nodes.append(replace(sample, kernel=with_jumps(sample.kernel, sample.points)) if sample.searched else sample)
     given, marks = given_rows if given_rows > MOST_ROWS else None, policy_and_marks(missing)[1]
     return Samples(tuple(nodes), tuple(pairs), given, tuple(notes), marks, _apart(graph, nodes, masks))
 

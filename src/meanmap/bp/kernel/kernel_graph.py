@@ -49,7 +49,8 @@ class KernelGraph(Paged):
         they converge, and beliefs are approximate: reports say so. A directed graph, from `mm.pc` or NetworkX, is
         accepted if no two arrows point to the same node: directions then do not matter.
     kernels : mapping from names to kernels, optional
-        By default RBF with lengthscales chosen for each edge, Delta for labels, Rotation for rotations.
+        By default RBF with lengthscales chosen for each edge, beside indicators of numbers that many rows have, such as
+        a top code, where functions may jump; Delta for labels, Rotation for rotations.
     ridge : float, optional
         λ of all operators. By default each operator has its own, chosen by held-out errors.
     rank : int, optional
