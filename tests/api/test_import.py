@@ -93,7 +93,7 @@ print([name for name in ("scipy.linalg", "scipy.optimize", "scipy.spatial", "sci
 # is not loaded.
 FIRST = {
     "two_sample_test": (157, 1, "scipy.linalg scipy.optimize scipy.spatial scipy.stats meanmap.bp meanmap.ep"),
-    "KernelGraph.query": (167, 2, "scipy.special scipy.optimize scipy.fft meanmap.bp.conditionals meanmap.ep"),
+    "KernelGraph.query": (169, 2, "scipy.special scipy.optimize scipy.fft meanmap.bp.conditionals meanmap.ep"),
     "ep.Density": (182, 4, "scipy.special scipy.linalg scipy.sparse.csgraph meanmap.ep.linear meanmap.ep.learned"),
     "ep.infer": (182, 3, "scipy.special scipy.sparse.csgraph meanmap.ep.linear meanmap.ep.learned meanmap.stats"),
     "learn_kernel": (92, 1, "scipy.special meanmap.embeddings meanmap.features meanmap.stats"),

@@ -5,13 +5,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from meanmap.bp.conditionals.thresholds import few_values
+from meanmap.bp.frequent import LEAST_OTHERS, MOST, OFTEN, few_values, frequent
 
 __all__ = ["ColumnComponents"]
 
-# A value is a component if at least a share OFTEN of the rows has it, LEAST_OFTEN rows at least, and it is STANDS_OUT
-# times as frequent as other values. There are at most MOST such values, and at least LEAST_OTHERS other rows.
-OFTEN, LEAST_OFTEN, STANDS_OUT, MOST, LEAST_OTHERS = 0.05, 10, 4, 3, 30
 # A valley has at most a share DEEP of the values on either side, with a p-value of at most BY_CHANCE. It is sought in
 # intervals of WIDTHS widths, each half the one before, at PLACES positions.
 DEEP, BY_CHANCE, WIDTHS, PLACES = 0.1, 0.001, 5, 200
@@ -79,18 +76,6 @@ class ColumnComponents:
     def others(self, values: np.ndarray) -> np.ndarray:
         """Values (n,) with NaN instead of the points."""
         return np.where(np.isin(values, self.points), np.nan, values)
-
-
-def frequent(values: np.ndarray) -> np.ndarray:
-    """Values of many rows (A,), rising; none if there are few others."""
-    found, counts = np.unique(values, return_counts=True)
-    order = np.argsort(-counts, kind="stable")
-    often, counts = found[order], np.append(counts[order], 0)
-    least, number = max(OFTEN * len(values), LEAST_OFTEN), 0
-    for k in range(1, min(MOST, len(often)) + 1):
-        apart = counts[k - 1] >= max(least, STANDS_OUT * counts[k])
-        number = k if apart and len(values) - counts[:k].sum() >= LEAST_OTHERS else number
-    return np.sort(often[:number])
 
 
 def _valleys(values: np.ndarray, least: float, most: int) -> Iterator[float]:

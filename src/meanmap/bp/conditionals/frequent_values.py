@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from meanmap.bp.conditionals.components import frequent
+from meanmap.bp.frequent import frequent
 
 __all__ = ["FrequentValues"]
 

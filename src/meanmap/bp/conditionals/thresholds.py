@@ -6,16 +6,15 @@ import numpy as np
 
 from meanmap.bp.beliefs.tails import with_tails
 from meanmap.bp.conditionals.transformations import Transformation
+from meanmap.bp.frequent import few_values
 
-__all__ = ["Thresholds", "few_values"]
+__all__ = ["Thresholds"]
 
 # Quantiles of the values, and evenly spread thresholds from half a range below to half a range above them.
 QUANTILES, EVEN = 120, 40
 # A value with this share of all rows, and at least this many, has its own bin, whose width is a share of the smallest
 # step between values, but at least a share of their range that exceeds rounding errors.
 OFTEN, LEAST_OFTEN, NARROW, LEAST_STEP = 0.02, 2, 0.01, 1e-7
-# A column has few values if there are at most this many, and on average this many rows for each.
-FEW_VALUES, ROWS_EACH = 20, 5
 # The probability of a value between the few observed ones, as a share of that of its neighbour; and that of all bins
 # together in log densities, so that one value far off does not outweigh all others.
 NEVER_SEEN, ANYWHERE = 0.01, 1e-4
@@ -107,9 +106,3 @@ class Thresholds:
         bins = self.bins(values)
         beyond = np.clip((self.at[bins + 1] - values) / np.diff(self.at)[bins], 0, 1)
         return np.take_along_axis(np.cumsum(shares, axis=1), bins, 1) - beyond * np.take_along_axis(shares, bins, 1)
-
-
-def few_values(values: np.ndarray) -> bool:
-    """Whether a column has so few values that each has a bin to itself."""
-    number = len(np.unique(values))
-    return number <= FEW_VALUES and len(values) >= ROWS_EACH * number

@@ -5,7 +5,7 @@ from typing import Any
 import jax
 import numpy as np
 
-from meanmap.bp.conditionals.components import ColumnComponents
+from meanmap.bp.frequent import few_values, frequent
 from meanmap.core.points import any_sparse
 from meanmap.core.types import Array, Points
 from meanmap.kernels.base import Kernel, Sum
@@ -43,7 +43,8 @@ def with_jumps(kernel: Kernel, points: Any) -> Kernel:
     """A kernel of numbers (n, 1), and an indicator of each value that many of them have."""
     if any_sparse(points) or np.shape(points)[1:] != (1,):
         return kernel
-    often = ColumnComponents.points_alone(np.asarray(points)[:, 0]).points
+    values = np.asarray(points)[:, 0]
+    often = np.zeros(0) if few_values(values) else frequent(values)
     return Sum((kernel, _AtValues(often))) if len(often) else kernel
 
 
