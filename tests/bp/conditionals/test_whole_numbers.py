@@ -169,3 +169,16 @@ def test_rows_are_scored_alike_in_any_company():
     alone = [model.score({name: [column[i]] for name, column in some.items()})[0] for i in range(6)]
     assert np.allclose(found, alone, rtol=0, atol=1e-9)
     assert found[0] == found[2] != found[4]
+
+
+def test_numbers_beyond_the_range_of_a_logarithm_are_scored_too():
+    """Whole money with many zeros: the score of 1 was an error of NumPy, and of -1 as large as that of the least."""
+    rng = np.random.default_rng(11)
+    group = rng.choice(["a", "b"], 1000)
+    money = np.where(rng.random(1000) < 0.6, 0, np.round(np.exp(4 + 0.7 * rng.normal(size=1000))))
+    model = mm.BayesianNetwork([("group", "money")]).fit({"group": group, "money": money})
+    values = np.arange(-20, 4000)
+    chances = np.exp(model.score({"money": values}))
+    assert np.isfinite(chances).all()
+    assert chances.sum() == pytest.approx(1, abs=0.01)
+    assert chances[values < 0].sum() < 2 / 1000

@@ -175,11 +175,14 @@ class GivenParents:
         return self.normal.log_density(gaps, logs)
 
     def _added_up(self, low: np.ndarray, high: np.ndarray) -> np.ndarray:
-        """The logarithm of the integral of the density of all residuals alike between numbers (m,)."""
-        places, weights = np.polynomial.legendre.leggauss(2 * int(np.ceil(np.max(high - low) / self.width)))
+        """The logarithm of the integral of the density of all residuals alike between numbers (m,); numbers that are
+        equal, such as a cell below the range of a logarithm, have none.
+        """
+        places, weights = np.polynomial.legendre.leggauss(2 * max(int(np.ceil(np.max(high - low) / self.width)), 1))
         nodes = (low + high)[:, None] / 2 + (high - low)[:, None] / 2 * places
         logs = self._log_density(np.zeros((nodes.size, 0)), nodes.ravel()).reshape(nodes.shape)
-        return logsumexp(logs, axis=1, b=weights) + np.log((high - low) / 2)
+        with np.errstate(divide="ignore"):
+            return logsumexp(logs, axis=1, b=weights) + np.log((high - low) / 2)
 
     def _between(self, rows: np.ndarray, low: np.ndarray, high: np.ndarray) -> np.ndarray:
         """The logarithm of the share of smoothed residuals between numbers (m,); where it underflows that of the

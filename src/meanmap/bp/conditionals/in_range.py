@@ -115,12 +115,13 @@ class InRange:
         return self.law.log_chance(rows, self.transformation(raw)) + (slopes - beyond**2 / 2)[:, 0]
 
     def _log_chance_of_rounded(self, rows: np.ndarray, raw: np.ndarray) -> np.ndarray:
-        """From the probability of all that is rounded to numbers (m,), or set to them as the limit. One row in n + 1 is
-        reserved for numbers that no row has, of a Cauchy distribution.
+        """From the probability of all that is rounded to numbers (m,), or set to them as the limit, of which numbers
+        beyond the limits have none. One row in n + 1 is reserved for numbers that no row has, of a Cauchy distribution.
         """
         ends = _cell(raw, self.step, self.limits)
         unseen = np.diff(np.arctan((np.array(ends) - self.centre) / self.scale), axis=0)[0] / np.pi
         seen = np.log(self.rows) + self.law.log_mass(rows, *_transformed(self.transformation, *ends))
+        seen[(raw < self.limits[0] - self.step / 2) | (raw > self.limits[1] + self.step / 2)] = -np.inf
         return np.logaddexp(seen, np.log(unseen)) - np.log((self.rows + 1) * self.step / self.scale)
 
     def widths(self, value: np.ndarray) -> np.ndarray:
