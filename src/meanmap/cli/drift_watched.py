@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from meanmap.cli.drift_state import Kept
-from meanmap.stats.samples.drift_words import changed_in
+from meanmap.stats.samples.drift_words import lasts_in
 
 if TYPE_CHECKING:
     from meanmap.core.tables.table import Table
@@ -104,7 +104,7 @@ class Watched:
             return ""
         at = monitor.lasting.since
         since = f"{self.names[at - 1]} (batch {at} of {len(self.names)})"
-        return f" {monitor.lasting.sentence(since, changed_in(monitor))}"
+        return f" {lasts_in(monitor, since, self.names)}"
 
     def repeats(self, monitor: Any) -> list[str]:
         """The batches of this run whose alarms repeat a known drift, by name."""

@@ -161,12 +161,13 @@ class GivenParents:
         """The logarithms of the probabilities of numbers between two (m,), which may be infinite."""
         means, sizes = self.means(rows), self.sizes(rows)
         low, high = (low - means) / sizes, (high - means) / sizes
-        if self.forest is None and (narrow := high - low <= WIDE * self.width).any():
-            found = np.empty(len(rows))
-            found[narrow] = self._added_up(low[narrow], high[narrow])
-            found[~narrow] = self._between(rows[~narrow], low[~narrow], high[~narrow])
-            return found
-        return self._between(rows, low, high)
+        # Cells below the range of a logarithm are empty.
+        found, wide = np.full(len(rows), -np.inf), high > low
+        if self.forest is None:
+            narrow = wide & (high - low <= WIDE * self.width)
+            found[narrow], wide = self._added_up(low[narrow], high[narrow]), wide & ~narrow
+        found[wide] = self._between(rows[wide], low[wide], high[wide])
+        return found
 
     def _log_density(self, rows: np.ndarray, gaps: np.ndarray) -> np.ndarray:
         """Of residuals (m,) at rows of the parents."""
@@ -175,14 +176,13 @@ class GivenParents:
         return self.normal.log_density(gaps, logs)
 
     def _added_up(self, low: np.ndarray, high: np.ndarray) -> np.ndarray:
-        """The logarithm of the integral of the density of all residuals alike between numbers (m,); numbers that are
-        equal, such as a cell below the range of a logarithm, have none.
-        """
-        places, weights = np.polynomial.legendre.leggauss(2 * max(int(np.ceil(np.max(high - low) / self.width)), 1))
+        """The logarithm of the integral of the density of all residuals alike between numbers (m,)."""
+        if not len(low):
+            return low
+        places, weights = np.polynomial.legendre.leggauss(2 * int(np.ceil(np.max(high - low) / self.width)))
         nodes = (low + high)[:, None] / 2 + (high - low)[:, None] / 2 * places
         logs = self._log_density(np.zeros((nodes.size, 0)), nodes.ravel()).reshape(nodes.shape)
-        with np.errstate(divide="ignore"):
-            return logsumexp(logs, axis=1, b=weights) + np.log((high - low) / 2)
+        return logsumexp(logs, axis=1, b=weights) + np.log((high - low) / 2)
 
     def _between(self, rows: np.ndarray, low: np.ndarray, high: np.ndarray) -> np.ndarray:
         """The logarithm of the share of smoothed residuals between numbers (m,); where it underflows that of the

@@ -118,10 +118,10 @@ class InRange:
         """From the probability of all that is rounded to numbers (m,), or set to them as the limit, of which numbers
         beyond the limits have none. One row in n + 1 is reserved for numbers that no row has, of a Cauchy distribution.
         """
-        ends = _cell(raw, self.step, self.limits)
-        unseen = np.diff(np.arctan((np.array(ends) - self.centre) / self.scale), axis=0)[0] / np.pi
+        half, ends = self.step / 2, _cell(raw, self.step, self.limits)
+        unseen = np.diff(np.arctan((np.array([raw - half, raw + half]) - self.centre) / self.scale), axis=0)[0] / np.pi
         seen = np.log(self.rows) + self.law.log_mass(rows, *_transformed(self.transformation, *ends))
-        seen[(raw < self.limits[0] - self.step / 2) | (raw > self.limits[1] + self.step / 2)] = -np.inf
+        seen[(raw < self.limits[0] - half) | (raw > self.limits[1] + half)] = -np.inf
         return np.logaddexp(seen, np.log(unseen)) - np.log((self.rows + 1) * self.step / self.scale)
 
     def widths(self, value: np.ndarray) -> np.ndarray:

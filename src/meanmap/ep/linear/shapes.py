@@ -163,7 +163,7 @@ class _Rows:
 
     @property
     def sample(self) -> int:
-        """How many rows represent all of them; 0 if each is looked at."""
+        """The number of rows that represent all of them; 0 if each is looked at."""
         s = self.settled
         return _SAMPLE if len(s.means) > _SAMPLE and s.thirds is not None and s.shared is None else 0
 

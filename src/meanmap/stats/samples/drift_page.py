@@ -12,7 +12,7 @@ from meanmap.core.values import plain
 from meanmap.plots.facts import Axis, Chart, Mark, Page, Panel, Section
 from meanmap.stats.samples.drift_picture import others_of
 from meanmap.stats.samples.drift_record import MOST_EXPLAINED
-from meanmap.stats.samples.drift_words import AGAIN, ALARMS, alarms_in_lines, alike_once, changed_in, in_lines, table_of
+from meanmap.stats.samples.drift_words import AGAIN, ALARMS, alarms_in_lines, alike_once, lasts_in, in_lines, table_of
 
 __all__ = ["ABOUT", "MOST_COLUMNS", "facts_of", "in_words", "monitor_page", "plain_rows", "with_repeats"]
 
@@ -51,8 +51,7 @@ def _answer(monitor: Any) -> str:
     seen = f"{number} batch{'es' * (number > 1)}; the latest p-value is {monitor.pvalues[-1]:.3g}."
     if not len(monitor.alarms):
         return f"No alarm in {seen}"
-    lasts = f" {monitor.lasting.sentence(changed=changed_in(monitor))}" if monitor.lasting else ""
-    return f"Alarm at batch {_alarms(monitor)}, of {seen}{lasts}"
+    return f"Alarm at batch {_alarms(monitor)}, of {seen} {lasts_in(monitor)}".rstrip()
 
 
 def _alarms(monitor: Any) -> str:

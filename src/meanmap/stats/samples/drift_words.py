@@ -12,7 +12,7 @@ __all__ = [
     "ALARMS",
     "alarms_in_lines",
     "alike_once",
-    "changed_in",
+    "lasts_in",
     "clear_in",
     "in_lines",
     "in_one_line",
@@ -102,12 +102,26 @@ def in_one_line(found: Sequence[Mapping[str, Any]]) -> str:
     return in_few_words(changes, MOST_CHANGES) or NOTHING
 
 
-def changed_in(monitor: Any) -> str:
-    """What the latest alarm of a monitor shows to have changed; nothing if no column has clearly changed by itself."""
-    if monitor.record is None or not monitor.record.drifts:
+def lasts_in(monitor: Any, since: str = "", names: Sequence[str] = ()) -> str:
+    """What lasts since a batch, and what changed, as a sentence; nothing if no drift does. A later alarm with
+    another cause is named by itself.
+    """
+    lasting = monitor.lasting
+    if not lasting:
         return ""
-    said = monitor.record.drifts[-1].changed
-    return "" if said == NOTHING else said
+    drifts = () if monitor.record is None else monitor.record.drifts
+    changed = drifts[-1].changed if drifts else NOTHING
+    changed = "" if changed == NOTHING else changed
+    later = drifts and drifts[-1].first > lasting.since and not drifts[-1].goes_on
+    if lasting.certain or not lasting.latest or not later:
+        return lasting.sentence(since, changed)
+    number = len(lasting.latest)
+    compared = "latest batch" if number == 1 else f"latest {number} batches together"
+    differs = "still differ" + "s" * (number == 1) if lasting.is_seen else "may be as before"
+    return (
+        f"There were alarms from {since or f'batch {lasting.since}'} on, the latest at {drifts[-1].span(names)}"
+        f"{f': {changed}' if changed else ''}. The {compared} {differs} (p = {lasting.pvalue:.2g})."
+    )
 
 
 def drawn(values: Sequence[float]) -> str:
