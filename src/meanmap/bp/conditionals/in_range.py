@@ -19,6 +19,8 @@ LEAST_WIDTH = 1e-6
 NEAR = 9
 # Draws outside the range of the column are repeated at most this often.
 AGAIN = 20
+# Numbers that were standardised and back are equal to a limit if they differ by less than this share of the scale.
+ROUNDED = 1e-9
 
 
 @dataclass(frozen=True, eq=False)
@@ -179,6 +181,8 @@ def number_given(rows: np.ndarray, values: np.ndarray, column: CodedColumn) -> G
     if not column.step and (not rows.shape[1] or not np.isfinite(column.limits).any()):
         return GivenParents.fit(rows, values)  # without parents draws are values of rows
     raw = np.clip(column.centre + column.scale * values, *column.limits)
+    for limit in column.limits:  # which rows that have it miss by rounding
+        raw[np.abs(raw - limit) < ROUNDED * column.scale] = limit
     plain = InRange.fit(rows, raw, Transformation("plain", 0.0, -np.inf, np.inf, column.centre, column.scale), column)
     tried = _tried(rows, raw[:, 0]) if rows.shape[1] and column.column.kind in ("number", "count") else None
     if tried is None:
