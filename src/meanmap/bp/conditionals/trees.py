@@ -32,11 +32,18 @@ class Trees:
 
     @classmethod
     def fit(
-        cls, rows: np.ndarray, targets: np.ndarray, count: int, leaf: int, seed: int, share: float = 0.6
+        cls,
+        rows: np.ndarray,
+        targets: np.ndarray,
+        count: int,
+        leaf: int,
+        seed: int,
+        share: float = 0.6,
+        most: int = 2**31,
     ) -> tuple["Trees", np.ndarray]:
         """Extremely randomised trees (Geurts, Ernst & Wehenkel 2006) with at least `leaf` rows in a leaf, which cut by
-        the best of a share of the columns; of several targets, in the sum of their variances. Also gives the `leaves`
-        of these rows.
+        the best of a share of the columns; of several targets, in the sum of their variances. Each is grown on up to
+        `most` rows drawn at random. Also gives the `leaves` of all rows.
 
         The same as of scikit-learn's `ExtraTreesRegressor`, which looks up the settings of each tree five times: of
         small forests that is a fifth of the time.
@@ -51,7 +58,10 @@ class Trees:
         with config_context(skip_parameter_validation=True):
             for each in seeds:
                 random.seed(each)  # a new generator for each tree would take longer than some trees
-                grown.append(tree.fit(narrow, targets, check_input=False).tree_)
+                few = (
+                    slice(None) if most is None or len(rows) <= most else random.choice(len(rows), most, replace=False)
+                )
+                grown.append(tree.fit(narrow[few], targets[few], check_input=False).tree_)
         found = cls.of(grown)
         return found, np.stack([tree.apply(narrow) for tree in grown], axis=1) + found.roots
 

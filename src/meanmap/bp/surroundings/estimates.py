@@ -1,10 +1,13 @@
 """Initial estimates of an image without its noise: averages, shrunken cosines, averages of similar patches."""
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from scipy.fft import dctn, idctn
+from scipy.fft import dct
 from scipy.ndimage import convolve, gaussian_filter, median_filter, uniform_filter
+
+from meanmap.core.points import slices
 
 __all__ = ["clipped", "filled", "least_varying_line", "like_patches", "noise_scale", "shrunken"]
 
@@ -15,8 +18,8 @@ THRESHOLD = 2.7
 WINDOW = 8
 # The noise assigned to an image without noise, whose square is still a normal number.
 LEAST_NOISE = 1e-100
-# Rows of windows that are transformed at once: about 100 megabytes for an image 1000 pixels wide.
-ROWS_AT_ONCE = 100
+# About this many windows are transformed at once: they stay in a core's cache.
+AT_ONCE = 1024
 # Beyond this many robust standard deviations from the local median a pixel is pulled in.
 MOST_DEVIATIONS = 2.5
 # Patches are this many pixels wide, and those up to so far away are compared.
@@ -63,39 +66,38 @@ def shrunken(image: np.ndarray, noise: float) -> np.ndarray:
     count as much as few of their cosines were kept.
     """
 
-    def hard(cosines: np.ndarray, _: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        kept = np.abs(cosines) > THRESHOLD * noise
-        kept[..., 0, 0] = True
-        return np.where(kept, cosines, 0), 1 / kept.sum(axis=(2, 3))
+    def hard(cosines: np.ndarray) -> np.ndarray:
+        return (np.abs(cosines) > THRESHOLD * noise).astype(float)
 
-    def soft(cosines: np.ndarray, first: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        share = first**2 / (first**2 + noise**2)
-        share[..., 0, 0] = 1
-        return cosines * share, 1 / (share**2).sum(axis=(2, 3))
+    def soft(first: np.ndarray) -> np.ndarray:
+        return first**2 / (first**2 + noise**2)
 
-    return _over_windows(image, _over_windows(image, image, hard), soft)
+    return _over_windows((image, _over_windows((image,), hard)), soft)
 
 
-def _over_windows(image: np.ndarray, other: np.ndarray, shrink) -> np.ndarray:
-    """Windows of cosines, shrunk by a function of them and of those of another image, put back and averaged."""
+def _over_windows(images: tuple[np.ndarray, ...], share: Callable[[np.ndarray], np.ndarray]) -> np.ndarray:
+    """Windows of the first image's cosines, of which shares are kept by those of the last, put back and averaged."""
     margin = WINDOW - 1
-    padded = np.pad(image, margin, mode="symmetric")
-    windows, others = (
-        np.lib.stride_tricks.sliding_window_view(np.pad(each, margin, mode="symmetric"), (WINDOW, WINDOW))
-        for each in (image, other)
-    )
-    total, weight = np.zeros(padded.shape), np.zeros(padded.shape)
-    for start in range(0, len(windows), ROWS_AT_ONCE):
-        part = slice(start, start + ROWS_AT_ONCE)
-        cosines, first = (dctn(each[part], axes=(2, 3), norm="ortho") for each in (windows, others))
-        kept, importance = shrink(cosines, first)
-        values: Any = idctn(kept, axes=(2, 3), norm="ortho")
-        rows, columns = importance.shape
-        for i in range(WINDOW):
-            for j in range(WINDOW):
-                at = slice(start + i, start + i + rows), slice(j, j + columns)
-                total[at] += values[..., i, j] * importance
-                weight[at] += importance
+    padded = [np.pad(each, margin, mode="symmetric") for each in images]
+    height, width = (size - margin for size in padded[0].shape)
+    one: Any = dct(np.eye(WINDOW), axis=0, norm="ortho")
+    basis = np.kron(one, one)
+    total, weight = np.zeros(padded[0].shape), np.zeros(padded[0].shape)
+    for part in slices(height, max(AT_ONCE // width, 1)):
+        rows = slice(part.start, part.stop + margin)
+        shape = part.stop - part.start, width
+        cosines = [
+            basis @ np.lib.stride_tricks.sliding_window_view(each[rows], shape).reshape(len(basis), -1)
+            for each in padded
+        ]
+        kept = share(cosines[-1])
+        kept[0] = 1
+        importance = 1 / np.einsum("cw,cw->w", kept, kept).reshape(shape)
+        values = (basis.T @ (cosines[0] * kept)).reshape(WINDOW, WINDOW, *shape) * importance
+        for i, j in np.ndindex(WINDOW, WINDOW):
+            at = slice(part.start + i, part.stop + i), slice(j, j + width)
+            total[at] += values[i, j]
+            weight[at] += importance
     inside = slice(margin, -margin), slice(margin, -margin)
     return total[inside] / weight[inside]
 

@@ -3,9 +3,8 @@
 from typing import Any
 
 import numpy as np
-from scipy.ndimage import distance_transform_edt, gaussian_filter, gaussian_filter1d, median_filter
+from scipy.ndimage import distance_transform_edt, gaussian_filter, median_filter
 
-from meanmap.bp.kernel.images import patches
 from meanmap.bp.surroundings.estimates import (
     clipped,
     filled,
@@ -47,35 +46,25 @@ def noise_of(image: np.ndarray) -> float:
 def surroundings(image: np.ndarray, noise: tuple[float, float] | None = None) -> tuple[np.ndarray, np.ndarray]:
     """Numbers (H, W, a) that grow by c where the image grows by c, and others (H, W, b) that do not change.
 
-    The first are the pixels around, averages of different widths and shapes, guesses of the pixel without noise, and
-    what is left of the image without black and white pixels; the second slopes, spreads, and how far away the next
-    observed pixel is. Missing pixels, NaN, are filled first. The noise, with wild pixels pulled in and with all, is
-    estimated where it is not given.
+    The first are the pixel, averages of different widths and shapes, guesses of the pixel without noise, and what is
+    left of the image without black and white pixels; the second spreads, and how far away the next observed pixel is.
+    Missing pixels, NaN, are filled first. The noise, with wild pixels pulled in and with all, is estimated where it is
+    not given.
     """
     there = ~np.isnan(image)
     whole, averages = filled(image, SCALES)
     calm = clipped(whole)
     calm_noise, whole_noise = noise or (noise_scale(calm), noise_scale(whole))
-    levels = [*averages, *(median_filter(whole, size, mode="reflect") for size in (3, 5, 9))]
     inner, _ = filled(_within(image), SCALES)
-    levels += [inner, median_filter(inner, 3, mode="reflect")]
-    levels += [gaussian_filter(calm, scale) for scale in (1, 2, 4)]
     smooth = shrunken(calm, 1.6 * calm_noise)
-    levels += [shrunken(calm, calm_noise), smooth, shrunken(whole, whole_noise)]
+    along, spread = least_varying_line(whole, 7)
+    levels = [whole, inner, *averages, *(gaussian_filter(calm, scale) for scale in (1, 2, 4))]
+    levels += [median_filter(whole, 3, mode="reflect"), median_filter(whole, 5, mode="reflect")]
+    levels += [median_filter(inner, 3, mode="reflect"), smooth, shrunken(whole, whole_noise), along]
     levels += [like_patches(calm, calm_noise, 0.6), like_patches(calm, calm_noise, 0.4, guide=smooth)]
-    away = calm - calm.mean()
-    others: list[Any] = [
-        gaussian_filter1d(gaussian_filter1d(away, scale, axis=0, order=down), scale, axis=1, order=right)
-        for scale in (1.5, 3)
-        for down, right in ((0, 1), (1, 0), (0, 2), (2, 0))
-    ]
-    others.append(np.sqrt(np.maximum(gaussian_filter(calm**2, 2) - gaussian_filter(calm, 2) ** 2, 0)))
-    others.append(distance_transform_edt(~there) if there.any() else np.full(image.shape, np.inf))
-    for length in (7, 13):
-        mean, spread = least_varying_line(whole, length)
-        levels.append(mean)
-        others.append(spread)
-    return np.concatenate([patches(whole, 5), np.stack(levels, axis=-1)], axis=-1), np.stack(others, axis=-1)
+    variance = gaussian_filter(calm**2, 2) - gaussian_filter(calm, 2) ** 2
+    away: Any = distance_transform_edt(~there) if there.any() else np.full(image.shape, np.inf)
+    return np.stack(levels, axis=-1), np.stack([spread, np.sqrt(np.maximum(variance, 0)), away], axis=-1)
 
 
 def _within(image: np.ndarray) -> np.ndarray:

@@ -25,8 +25,10 @@ __all__ = ["FittedForestGrid", "ForestGrid"]
 
 # Pixels of each kind that are learned from, observed and missing.
 MOST_ROWS = 60_000
+# At least this many of each kind in a leaf. Errors in one hole are much alike.
+LEAVES = (15, 50)
 FOLDS = 4
-# Copies of each image from which rectangles are cut.
+# The number of times that rectangles are cut from a copy of each image.
 CUTS = 4
 # A note mentions noise that seems to be less or more than this many times that of the images learned from: texture
 # makes noise seem larger, and plain shadows smaller (.46 to 1.3 in photographs).
@@ -42,19 +44,19 @@ AT_ONCE = 8192
 class ForestGrid:
     """Each pixel's belief given its surroundings, learned by a forest from clean and noisy images.
 
-    p(x_i | noisy image) is estimated directly. Trees find training pixels with similar surroundings, from the pixels
-    around, their averages, shrunken cosines and averages over similar patches; the errors of a first guess at these
-    pixels are the belief about its error here (a quantile regression forest, Meinshausen 2006). No messages are sent:
-    surroundings of neighbours overlap, and in measurements messages counted the same pixels repeatedly.
+    p(x_i | noisy image) is estimated directly. A pixel's surroundings are averages around it, shrunken cosines, and
+    averages over similar patches; the first guess is the weighted sum of these that fits best. Trees find training
+    pixels with similar surroundings, and the errors of the guess at these are the belief about its error here (a
+    quantile regression forest, Meinshausen 2006). No messages are sent: surroundings of neighbours overlap, and in
+    measurements messages counted the same pixels repeatedly.
 
     Observed and missing pixels have separate forests: for the latter, rectangles are cut from all training images. The
-    first guess, and the depth of the trees, are chosen on held-out images (bands of the image if there is only one).
-    The width of beliefs is calibrated on the same images (Kuleshov, Fenner & Ermon 2018), and more so where they
-    differ. Reports say how often 90% intervals covered images that were not used for calibration. Trees ignore the
-    brightness of a pixel: from three images they would learn that of plain parts and be overconfident about a fourth.
-    Beliefs about missing pixels are corrected for each image: its holes are moved to where it was observed, and the
-    pixels there are compared with beliefs that do not use them. The coverage on new images is on the page of
-    benchmarks.
+    width of beliefs is calibrated on held-out images, bands of the image if there is only one (Kuleshov, Fenner & Ermon
+    2018), and more so where they differ. Reports say how often 90% intervals covered images that were not used for
+    calibration. Trees ignore the brightness of a pixel: from three images they would learn that of plain parts and be
+    overconfident about a fourth. Beliefs about missing pixels are corrected for each image: its holes are moved to
+    where it was observed, and the pixels there are compared with beliefs that do not use them. The coverage on new
+    images is on the page of benchmarks.
 
     Noise that grows with brightness, such as that of photons, is stabilised first: all of this is on a scale learned
     from the pairs. The noise level is also learned from them, not estimated from new images, where texture is easily
@@ -90,7 +92,7 @@ class ForestGrid:
 
         Notes
         -----
-        Three images of 96 × 96 pixels take about fifteen seconds of one processor.
+        Three images of 96 × 96 pixels take about two seconds of one processor.
         """
         clean, noisy = read_images(images, "images"), read_images(observed, "observed")
         if [image.shape for image in clean] != [image.shape for image in noisy]:
@@ -152,7 +154,8 @@ class FittedForestGrid:
     def restore(self, observed: Any) -> Restored:
         """Beliefs about all pixels of an image (H, W), or of a batch (B, H, W); NaN where nothing was observed.
 
-        An image of 96 × 96 pixels takes about half a second of one processor, and two with missing pixels.
+        An image of 96 × 96 pixels takes about a fifth of a second of one processor, and up to a second with missing
+        pixels.
         """
         images = read_images(observed, "observed")
         if len({image.shape for image in images}) > 1:
@@ -272,15 +275,17 @@ def _rows(
     noise: tuple[float, float] | None,
     generator: np.random.Generator,
 ) -> list[Rows]:
-    """Observed and missing pixels of each image, and missing ones of four copies with rectangles cut out: these hold a
-    twentieth of an image, and errors in one are much alike. A kind without any pixel is left out.
+    """Observed and missing pixels of each image, and missing ones of a copy with twelve rectangles cut out. A kind
+    without any pixel is left out.
     """
     parts: list[tuple[np.ndarray, ...]] = []
     for number, (truth, image) in enumerate(zip(clean, noisy, strict=True)):
         bands = np.arange(len(image)) * FOLDS // len(image) if len(clean) == 1 else np.full(len(image), number % FOLDS)
         fold = np.broadcast_to(bands[:, None], image.shape)
-        for cut in range(1 + CUTS):
-            seen = with_holes(image, generator) if cut else image
+        holed = image
+        for _ in range(CUTS):
+            holed = with_holes(holed, generator)
+        for cut, seen in enumerate((image, holed)):
             if np.isnan(seen).all():
                 continue
             levels, others = _features().surroundings(seen, noise)
@@ -290,7 +295,11 @@ def _rows(
         raise EmptyError("no pixel of images has a value where something was observed: nothing can be learned.")
     *columns, missing = (np.concatenate(side) for side in zip(*parts, strict=True))
     kinds = (generator.permutation(np.flatnonzero(which))[:MOST_ROWS] for which in (~missing, missing))
-    return [Rows(*(column[chosen] for column in columns)) for chosen in kinds if len(chosen)]
+    return [
+        Rows(*(column[chosen] for column in columns), leaf=leaf)
+        for chosen, leaf in zip(kinds, LEAVES, strict=True)
+        if len(chosen)
+    ]
 
 
 def _features() -> ModuleType:

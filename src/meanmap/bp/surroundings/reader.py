@@ -9,11 +9,10 @@ from meanmap.core.progress import track
 
 __all__ = ["ErrorForest", "Reader", "Rows"]
 
-# Trees of the forest, and of those that choose how coarse it is on images that they have not seen.
-TREES, CHOOSING = 24, 8
-# At least this many pixels in a leaf; the larger where the held-out error is within two per cent.
-LEAVES = (15, 100)
-INDIFFERENCE = 0.02
+# Trees of a forest, each grown on this many pixels, and the share of columns by whose best they cut.
+TREES, GROWN, SHARE = 12, 6000, 0.3
+# The first guess is the best single level as much as if this many pixels had said so.
+SINGLE = 500
 # Pixels that are judged in each part that is left out.
 MOST_JUDGED = 20_000
 # Errors are counted between this many quantiles of them, and beliefs are read at this many levels.
@@ -30,14 +29,15 @@ OUTERMOST = (0.002, 0.998)
 
 @dataclass(frozen=True, eq=False)
 class Rows:
-    """Pixels to learn from: `levels` (m, a) that grow with the image, `others` (m, b) that do not, the truth (m,), and
-    the part (m,) that each is left out with.
+    """Pixels to learn from: `levels` (m, a) that grow with the image, `others` (m, b) that do not, the truth (m,), the
+    part (m,) that each is left out with, and how many of them a leaf holds at least.
     """
 
     levels: np.ndarray
     others: np.ndarray
     truth: np.ndarray
     fold: np.ndarray
+    leaf: int
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,8 +46,8 @@ class Reader:
 
     Attributes
     ----------
-    base : int
-        Which of the levels is the first guess.
+    weights : array (a,)
+        Of the levels in the first guess; their sum is one.
     forest : ErrorForest
         What errors it makes.
     corrected : array (K,)
@@ -56,45 +56,47 @@ class Reader:
         The share of each part that was left out that 90% intervals held, corrected by the other parts.
     """
 
-    base: int
+    weights: np.ndarray
     forest: "ErrorForest"
     corrected: np.ndarray
     held: np.ndarray
 
     @classmethod
     def fit(cls, rows: Rows, generator: np.random.Generator) -> "Reader":
-        """The first guess of least error; trees as coarse as does not cost more than two per cent of it."""
-        base = int(np.argmin(np.mean((rows.levels - rows.truth[:, None]) ** 2, axis=0)))
-        errors = rows.truth - rows.levels[:, base]
+        """The first guess, and trees of as many pixels in all folds, so that all are as sure."""
+        weights = _weights(rows.levels, rows.truth)
+        guess = rows.levels @ weights
+        errors, inputs = rows.truth - guess, _about(rows.levels, rows.others, guess)
         edges = _edges(errors, NARROW * max(float(np.ptp(rows.truth)), 1.0))
-        inputs = _about(rows.levels, rows.others, base)
+        folds = np.unique(rows.fold)
+        grown = min(GROWN, *(int(np.count_nonzero(rows.fold != part)) or len(errors) for part in folds))
+        leaf = int(np.ceil(rows.leaf * grown / len(errors)))
 
-        def judge(leaf: int, trees: int) -> tuple[float, np.ndarray]:
-            return _judge(inputs, errors, rows.fold, edges, leaf, trees, generator)
+        def forest(kept: np.ndarray) -> ErrorForest:
+            return ErrorForest.fit(inputs[kept], errors[kept], edges, grown, leaf, generator)
 
-        found = {leaf: judge(leaf, CHOOSING)[0] for leaf in track(LEAVES, "choosing trees")}
-        leaf = max(leaf for leaf, error in found.items() if error <= (1 + INDIFFERENCE) * min(found.values()))
-        # As many trees as beliefs are read off: those of fewer are wider.
-        _, levels = judge(leaf, TREES)
-        # Leaves hold as large a share of the rows as those of the forests that were judged: it is as sure as they.
-        parts = len(np.unique(rows.fold))
-        leaf = round(leaf * parts / max(parts - 1, 1))
-        forest = ErrorForest.fit(inputs, errors, edges, TREES, leaf, generator)
-        known = ~np.isnan(levels)
-        levels, fold = levels[known], rows.fold[known]
-        return cls(base, forest, _correction(levels, fold, (np.arange(LEVELS) + 0.5) / LEVELS), _held(levels, fold))
+        judged = []
+        for part in track(folds, "judging trees"):
+            out = np.flatnonzero(rows.fold == part)[:MOST_JUDGED]
+            kept = np.flatnonzero(rows.fold != part) if len(folds) > 1 else out
+            judged.append((out, _at(forest(kept).below(inputs[out]), edges, errors[out])))
+        known, levels = (np.concatenate(each) for each in zip(*judged, strict=True))
+        fold, wanted = rows.fold[known], (np.arange(LEVELS) + 0.5) / LEVELS
+        every = forest(np.arange(len(errors)))
+        return cls(weights, every, _correction(levels, fold, wanted), _held(levels, fold))
 
     def values(self, levels: np.ndarray, others: np.ndarray, corrected: np.ndarray | None = None) -> np.ndarray:
         """K equally likely values of each pixel, (n, K), by other corrections where they are given."""
-        below = self.forest.below(_about(levels, others, self.base))
+        guess = levels @ self.weights
+        below = self.forest.below(_about(levels, others, guess))
         corrected = self.corrected if corrected is None else corrected
         wanted = np.broadcast_to(corrected, (len(levels), len(corrected)))
-        return levels[:, [self.base]] + _inverse(below, self.forest.edges, wanted)
+        return guess[:, None] + _inverse(below, self.forest.edges, wanted)
 
     def levels_of(self, truth: np.ndarray, levels: np.ndarray, others: np.ndarray) -> np.ndarray:
         """The levels (n,) of beliefs at which the truth lies, before corrections."""
-        below = self.forest.below(_about(levels, others, self.base))
-        return _at(below, self.forest.edges, truth - levels[:, self.base])
+        guess = levels @ self.weights
+        return _at(self.forest.below(_about(levels, others, guess)), self.forest.edges, truth - guess)
 
     def corrected_by(self, own: np.ndarray) -> np.ndarray:
         """Corrections for an image of which levels of the truth are known."""
@@ -108,28 +110,38 @@ class Reader:
     def ends(self, levels: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Nearly the least and the largest guess, and the least and largest error."""
         errors = self.forest.edges[np.searchsorted(self.forest.overall, OUTERMOST)]
-        return np.quantile(levels[:, self.base], OUTERMOST), errors
+        return np.quantile(levels @ self.weights, OUTERMOST), errors
 
 
 def _edges(errors: np.ndarray, narrow: float) -> np.ndarray:
-    """Quantiles of errors. One that several of them meet, as where a guess is exact on plain parts, has a narrow bin of
-    its own, and those of the other errors are added.
+    """Quantiles of errors, where half of the weight is in proportion to their size: few large ones matter as much as
+    many small ones. One that several of the quantiles meet, as where a guess is exact, has a narrow bin of its own.
     """
-    wanted = np.linspace(0, 1, EDGES)
-    found, times = np.unique(np.quantile(errors, wanted), return_counts=True)
+    errors = np.sort(errors)
+    size = np.abs(errors)
+    mass = 1 + size / (size.mean() or 1.0)
+    middle = np.cumsum(mass) - mass / 2
+    found, times = np.unique(np.interp(np.linspace(middle[0], middle[-1], EDGES), middle, errors), return_counts=True)
     met = found[times > 1]
-    if not len(met):
-        return found
-    others = errors[~np.isin(errors, met)]
-    rest = np.quantile(others, wanted) if len(others) else others
-    return np.unique(np.concatenate([found[times == 1], rest, met - narrow, met + narrow]))
+    return np.unique(np.concatenate([found[times == 1], met - narrow, met + narrow]))
 
 
-def _about(levels: np.ndarray, others: np.ndarray, base: int) -> np.ndarray:
+def _weights(levels: np.ndarray, truth: np.ndarray) -> np.ndarray:
+    """The weights (a,) of levels, with sum one, of least squared error, by a ridge towards the best single level."""
+    best = int(np.argmin(np.mean((levels - truth[:, None]) ** 2, axis=0)))
+    away = levels - levels[:, [best]]
+    products = away.T @ away
+    products[np.diag_indices(len(products))] *= 1 + SINGLE / len(truth)
+    weights = np.linalg.lstsq(products, away.T @ (truth - levels[:, best]))[0]
+    weights[best] += 1 - weights.sum()
+    return weights
+
+
+def _about(levels: np.ndarray, others: np.ndarray, guess: np.ndarray) -> np.ndarray:
     """The inputs of trees: levels less the first guess. Trees do not see the brightness: from three images they
     would learn that of plain parts and be overconfident about a fourth.
     """
-    return np.concatenate([np.delete(levels, base, axis=1) - levels[:, [base]], others], axis=1)
+    return np.concatenate([levels - guess[:, None], others], axis=1)
 
 
 @dataclass(frozen=True, eq=False)
@@ -143,14 +155,13 @@ class ErrorForest:
 
     @classmethod
     def fit(
-        cls, inputs: np.ndarray, errors: np.ndarray, edges: np.ndarray, count: int, leaf: int, rng: np.random.Generator
+        cls, inputs: np.ndarray, errors: np.ndarray, edges: np.ndarray, grown: int, leaf: int, rng: np.random.Generator
     ) -> "ErrorForest":
-        """Grown on `inputs` (m, c), and counted between `edges` (E,)."""
-        trees, leaves = Trees.fit(inputs, errors, count, leaf, int(rng.integers(2**32)))
+        """Each tree grown on some of the `inputs` (m, c); all errors are counted between `edges` (E,)."""
+        trees, leaves = Trees.fit(inputs, errors, TREES, leaf, int(rng.integers(2**32)), SHARE, grown)
         place = np.clip(np.searchsorted(edges, errors, side="right"), 1, len(edges) - 1)
-        counts = np.zeros((trees.nodes, len(edges)))
-        for nodes in leaves.T:
-            np.add.at(counts, (nodes, place), 1.0)
+        cells = (leaves * len(edges) + place[:, None]).ravel()
+        counts = np.bincount(cells, minlength=trees.nodes * len(edges)).reshape(-1, len(edges))
         shares = np.cumsum(counts, axis=1) / np.maximum(counts.sum(axis=1, keepdims=True), 1)
         overall = np.cumsum(np.bincount(place, minlength=len(edges))) / len(place)
         return cls(trees, edges, shares.astype(np.float32), overall)
@@ -160,31 +171,6 @@ class ErrorForest:
         leaves = self.trees.leaves(inputs)
         share = sum(self.shares[nodes] for nodes in leaves.T) / leaves.shape[1]
         return (1 - ANYTHING) * share + ANYTHING * self.overall
-
-
-def _judge(
-    inputs: np.ndarray,
-    errors: np.ndarray,
-    fold: np.ndarray,
-    edges: np.ndarray,
-    leaf: int,
-    trees: int,
-    generator: np.random.Generator,
-) -> tuple[float, np.ndarray]:
-    """The mean squared error of errors in parts that were left out, and the probability below each true one, NaN where
-    it was not judged.
-    """
-    levels, squares, count = np.full(len(errors), np.nan), 0.0, 0
-    for part in np.unique(fold):
-        kept, out = np.flatnonzero(fold != part), np.flatnonzero(fold == part)[:MOST_JUDGED]
-        if len(kept) == 0:  # a single row of pixels
-            kept = out
-        below = ErrorForest.fit(inputs[kept], errors[kept], edges, trees, leaf, generator).below(inputs[out])
-        middle = (edges[1:] + edges[:-1]) / 2
-        squares += float(np.sum((np.diff(below, axis=1) @ middle - errors[out]) ** 2))
-        count += len(out)
-        levels[out] = _at(below, edges, errors[out])
-    return squares / count, levels
 
 
 def _correction(levels: np.ndarray, fold: np.ndarray, wanted: np.ndarray) -> np.ndarray:
