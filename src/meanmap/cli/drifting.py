@@ -277,7 +277,7 @@ def _listed(watched: Watched, monitor: Any) -> list[list[str]]:
 
 def _notes(watched: Watched, reading: "Reading", monitor: Any) -> list[str]:
     """The notes on all batches, without repetition."""
-    from meanmap.stats.samples.drift_record import MOST_EXPLAINED
+    from meanmap.stats.samples.drift_record import MOST_EXPLAINED, MOST_ROWS
 
     told = [
         f"{in_few_words(names, 1)}{', with other numbers' * differ}: {note}"
@@ -285,6 +285,11 @@ def _notes(watched: Watched, reading: "Reading", monitor: Any) -> list[str]:
     ]
     if watched.within:
         told.append("with strata, columns are not compared one by one: compare the rows of one stratum")
+    elif monitor.record is not None and len(monitor.record.reference) >= MOST_ROWS:
+        told.append(
+            f"tables compare {MOST_ROWS} rows of the reference and of a batch, drawn at random; bars over all batches, "
+            "and counts of single columns, which may raise an alarm by themselves, are of all rows"
+        )
     alarms = sum(each["alarm"] for each in watched.new)
     if watched.each_alarm(monitor):
         earlier = any(each["alarm"] for each in watched.batches[: watched.known])

@@ -169,3 +169,18 @@ def test_the_p_value_of_far_cells_stands_beside_the_mean_not_beside_missing_valu
     lost = [each for each in monitor.record.drifts[-1].columns if each["what"] == "missing x"]
     assert all(each["pvalue"] is None or each["pvalue"] > 1e-3 for each in lost)
     assert monitor.record.drifts[-1].columns[0]["what"] == "mean x"
+
+
+def test_a_small_shift_in_a_long_batch_is_found_and_its_column_named():
+    """20,000 rows of a batch are drawn, and a shift of .02 standard deviations in 200,000 rows went unseen."""
+    rng = np.random.default_rng(6)
+
+    def rows(shift):
+        return {"x": rng.normal(size=200_000), "y": rng.normal(size=200_000) + shift}
+
+    monitor = mm.DriftMonitor.of(rows(0.0), rng=0).step(rows(0.0))
+    assert not monitor.alarm
+    monitor = monitor.step(rows(0.02))
+    assert monitor.alarm
+    assert any("counts of all values of 'y'" in note for note in monitor.notes)
+    assert max(len(drift.rows) for drift in monitor.record.drifts) <= 20_000

@@ -169,8 +169,8 @@ class DriftMonitor(Paged):
     the margin and their means are approximately normal.
 
     A step costs O(n_permutations · b · r) for r features, at most 1792 by default and four for each column, and O(n r)
-    to copy the pool of n ≤ 20,000 points. From a longer batch b = 20,000 rows are drawn at random; means and shares are
-    of all.
+    to copy the pool of n ≤ 20,000 points. From a longer batch b = 20,000 rows are drawn at random, also for the tables
+    of alarms; counts of single columns, and means and shares over time, are of all rows.
 
     Examples
     --------

@@ -72,6 +72,8 @@ class Persistent(Value):
         The batch with which the change most likely began.
     pvalue : float
         Of the latest batch: the smallest p-value of counts beyond cuts of a column, corrected for cuts and columns.
+    counted : str
+        The column with this p-value, if it raises an alarm.
     causes, directions : dict
         For each moment that caused an alarm of the latest batch its p-value, corrected for moments and beginnings, and
         whether it grew.
@@ -87,6 +89,7 @@ class Persistent(Value):
     before: np.ndarray = field(default_factory=lambda: np.zeros((0, 0)))
     since: int = 0
     pvalue: float = 1.0
+    counted: str = ""
     causes: dict[tuple[str, str, str | None], float] = field(default_factory=dict)
     directions: dict[tuple[str, str, str | None], bool] = field(default_factory=dict)
 
@@ -152,14 +155,14 @@ class Persistent(Value):
         an alarm.
         """
         start, number = self._restarted() if restarted else self, len(self.evidence) + 1
-        cells, lost, rows, smallest = dict(self.cells), dict(self.gaps), [], [1.0]
+        cells, lost, rows, pvalues = dict(self.cells), dict(self.gaps), [], {}
         for name, before in self.cells.items():
             generator = stream_of(seed, number, name)
             column = columns.get(name, np.zeros(0))
             counts = before.count(column) if len(column) else np.zeros_like(before.counts)
             judged = before.judged(counts, generator)
             cells[name] = before.joined(counts)
-            smallest.append(judged.pvalue)
+            pvalues[name] = judged.pvalue
             inside = counts.sum() * judged.varies
             rows += [(z, float(m), before.total) for z, m in zip(judged.scores, inside, strict=True)]
             if name in lost:
@@ -172,13 +175,14 @@ class Persistent(Value):
             for old, row in zip((start.scores, start.inside, start.before), new, strict=True)
         ]
         after = replace(start, cells=cells, gaps=lost, scores=history[0], inside=history[1], before=history[2])
-        return after._judged(number, min(min(smallest) * len(self.cells), 1.0))
+        least = min(pvalues, key=pvalues.__getitem__)
+        return after._judged(number, min(pvalues[least] * len(pvalues), 1.0), least)
 
     def with_rows_of(self, before: "Persistent | None") -> "Persistent":
         """Replace the rows by those of an earlier state: the latest batch does not join them."""
         return self if before is None else replace(self, cells=before.cells, gaps=before.gaps)
 
-    def _judged(self, number: int, pvalue: float) -> "Persistent":
+    def _judged(self, number: int, pvalue: float, counted: str) -> "Persistent":
         """With the evidence after the batch of this number."""
         logs = self._log_wealth()
         wealth = np.logaddexp.reduce(logs, axis=None)
@@ -198,6 +202,7 @@ class Persistent(Value):
             evidence=np.append(self.evidence, evidence),
             since=number - len(logs) + 1 + begun,
             pvalue=pvalue,
+            counted=counted,
             causes=causes,
             directions=directions,
         )
@@ -229,10 +234,16 @@ class Persistent(Value):
         """What caused an alarm of the latest batch, without missing values if another note is about these."""
         changed = [(Moment(*key), grew) for key, grew in self.directions.items()]
         told = [moment.said(grew) for moment, grew in changed if not (missing_is_said and moment.what == "missing")]
-        if not told:
-            return ()
-        said = in_few_words(told, MOST_NAMED)
-        return (f"the alarm is about a change that lasts: {said}, since batch {self.since}.",)
+        notes = []
+        if self.counted:
+            notes.append(
+                f"the alarm is about counts of all values of {self.counted!r}: more of them than in the reference lie "
+                f"beyond some value (p = {self.pvalue:.2g})."
+            )
+        if told:
+            said = in_few_words(told, MOST_NAMED)
+            notes.append(f"the alarm is about a change that lasts: {said}, since batch {self.since}.")
+        return tuple(notes)
 
 
 def _of_gaps(before: np.ndarray, here: np.ndarray, generator: np.random.Generator) -> tuple[float, float, float]:

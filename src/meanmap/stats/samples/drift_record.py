@@ -20,6 +20,8 @@ __all__ = ["MOST_EXPLAINED", "Compared", "Drift", "Record", "by_column"]
 
 # The number of alarms explained column by column: the first and the latest ones.
 MOST_EXPLAINED = 5
+# The number of rows of a batch that are kept for tables of its columns.
+MOST_ROWS = 20_000
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -151,7 +153,8 @@ class Record(Value):
         lost = 0.0 if monitor.gaps is None else float(monitor.gaps.evidence[-1])
         sources = (monitor.persistent, monitor.labels, monitor.far)
         causes = {key: p for each in sources if each is not None for key, p in each.causes.items()}
-        seen = Seen(number, rows, float(monitor.evidence[-1]), lost, causes)
+        some = rows.some(MOST_ROWS, np.random.default_rng([monitor.seed, number, 2]))
+        seen = Seen(number, some, float(monitor.evidence[-1]), lost, causes)
         since, drifts = self._kept(seen, monitor.persistent), self.drifts
         earlier = self.earlier
         if monitor.alarm:

@@ -10,6 +10,7 @@ from meanmap.stats.samples.drift_counts import SHARE_OF_COUNTS
 from meanmap.stats.samples.drift_lasting import after_alarm
 from meanmap.stats.samples.drift_observed import columns_of_rows, observed
 from meanmap.stats.samples.drift_record import by_column
+from meanmap.stats.samples.drift_start import MOST_KEPT
 from meanmap.stats.samples.run_length import accumulated
 from meanmap.stats.settings import LEAST_PVALUE
 
@@ -32,15 +33,21 @@ def judged_by_column(
     monitor: "DriftMonitor", pvalue: float, own: dict[str, np.ndarray], found: Any
 ) -> tuple["DriftMonitor", float]:
     """The monitor with the evidence of single columns, each in all rows that have it, and the p-value of a batch,
-    combined with that of counts in single columns if values are missing: otherwise all rows were compared.
+    combined with that of counts in single columns unless all their values were compared: some are missing, or only some
+    rows of a long batch were drawn.
     """
     if monitor.persistent is None:
         return monitor, pvalue
     told = () if monitor.gaps is None else monitor.gaps.reported
     gaps = by_column({name: missing for name, missing in (found or {}).items() if name not in told}, own)
     persistent = monitor.persistent.step(own, gaps, monitor.alarm, monitor.seed)
-    if any(missing for _, missing in persistent.gaps.values()):
-        pvalue = min(pvalue / (1 - SHARE_OF_COUNTS), persistent.pvalue / SHARE_OF_COUNTS, 1.0)
+    of_counts, drawn = persistent.pvalue / SHARE_OF_COUNTS, any(len(column) > MOST_KEPT for column in own.values())
+    if drawn or any(missing for _, missing in persistent.gaps.values()):
+        raised = of_counts <= monitor.pvalue_limit < pvalue / (1 - SHARE_OF_COUNTS)
+        persistent = replace(persistent, counted=persistent.counted if raised else "")
+        pvalue = min(pvalue / (1 - SHARE_OF_COUNTS), of_counts, 1.0)
+    else:
+        persistent = replace(persistent, counted="")
     return replace(monitor, persistent=persistent), pvalue
 
 
