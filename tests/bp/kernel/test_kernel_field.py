@@ -126,7 +126,7 @@ def test_on_a_tree_beliefs_are_those_of_the_tree_model_but_for_constants(monkeyp
         edges, relations=["ab", "bc"], variables={n: n for n in "abc"}, kernels=kernels, ridge=RIDGE, update=update
     )
     found = field.fit({"ab": (table["a"], table["b"]), "bc": (table["b"], table["c"])}).query(evidence)
-    assert found.report.status == "exact (the graph has no cycles)"
+    assert found.report.status == "messages are exact (the graph has no cycles)"
     for name in table:
         assert abs(found[name].mean() - tree[name].mean()) < close
 

@@ -187,7 +187,7 @@ class Engine:
     def _report(self, sent: Sent, share: Any, floor: Numbers | None) -> Report:
         notes = [floor_note(share, floor)] if share is not None and is_concrete(share) and share > 0 else []
         if self.schedule.forests_only:
-            status = "exact (the graph has no cycles)"
+            status = "messages are exact (the graph has no cycles)"
             return Report(status, sent.settled, sent.steps, sent.trace, notes=tuple(notes))
         return how_it_ended(self.schedule.unit, sent.steps, sent.trace, sent.settled, notes)
 

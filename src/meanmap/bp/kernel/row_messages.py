@@ -59,7 +59,7 @@ class RowMessages:
         features: dict[int, np.ndarray],
     ):
         self.tree, self.counts = tree, counts
-        self.report = Report("exact (the graph has no cycles)", True, 1)
+        self.report = Report("messages are exact (the graph has no cycles)", True, 1)
         self.messages: Sequence[MessageEdge] = model.messages
         self.likelihoods: Sequence[LikelihoodEdge] = model.likelihoods
         self.there, self.features = there, features
