@@ -1,9 +1,9 @@
 """How much learned messages ask, problem by problem: python -m benchmarks.learned_share [--problems N] [--keep].
 
-Three simulators that nothing was tuned on: a queue with noise of its own, a drug in the blood with a time for each row,
-and an epidemic. Each problem has 100 new rows with unknowns of their own, whose first has a mean that all rows share.
-Messages by sampling, 1000 points each, stand beside messages learned from the same sampling by one `ep.Learned` for all
-problems of a simulator.
+Three simulators: a queue with noise of its own, a drug in the blood with a time for each row, and an epidemic. Each
+problem has 100 new rows with unknowns of their own, whose first has a mean that all rows share. Messages by sampling,
+1000 points each, stand beside messages learned from the same sampling by one `ep.Learned` for all problems of a
+simulator.
 """
 
 import argparse
@@ -99,7 +99,7 @@ def measure(problems: int) -> Found:
                 means.append(post["mu"])
             off = abs(means[1].mean() - means[0].mean()) / means[0].sd()
             gave_up = any("from then on the oracle answered all messages" in note for note in post.report.notes)
-            rows.append([round(points[1] / points[0], 2), round(float(off), 2), int(gave_up)])
+            rows.append([round(points[1] / points[0], 4), round(float(off), 2), int(gave_up)])
             print(name, seed, rows[-1], f"{time.perf_counter() - start:.0f} s", file=sys.stderr, flush=True)
         found[name] = rows
     return found
@@ -110,7 +110,7 @@ def page(found: Found) -> str:
     most = max(map(len, found.values()))
     table = []
     for name, rows in found.items():
-        table.append([f"{name}: evaluations", *(f"{share:.0%}{'*' if gave_up else ''}" for share, _, gave_up in rows)])
+        table.append([f"{name}: evaluations", *(f"{share:.1%}{'*' if gave_up else ''}" for share, _, gave_up in rows)])
         table.append([f"{name}: difference of means, sd", *(f"{off:.2f}" for _, off, _ in rows)])
     return "\n".join(list_table(["problem", *(str(at + 1) for at in range(most))], table))
 

@@ -106,6 +106,8 @@ def call(factor: FactorLike, arguments: list[Any], mapped: tuple[int, ...], key:
     pairs = [jax.lax.bitcast_convert_type(value.astype(jnp.float64), jnp.uint32) for value in spread]
     shape = jax.ShapeDtypeStruct((count, 2), jnp.uint32)
     host = _host(factor, bool(keys), spread[0].ndim - 1, mapped)
+    if factor.memory is not None and not keys:
+        host, words = _Sampled(host), (jnp.asarray(factor.memory.number, jnp.uint32), *words)
     found = jax.pure_callback(host, shape, *words, *pairs, vmap_method="broadcast_all")
     return jax.lax.bitcast_convert_type(found, jnp.float64)
 
@@ -194,6 +196,17 @@ LINES: dict[str, Callable[[np.ndarray], np.ndarray]] = {
     "log": lambda c: np.exp(np.clip(c, -LARGEST_LOG, LARGEST_LOG)),
     "logit": lambda c: 1 / (1 + np.exp(-np.clip(c, -LARGEST_LOG, LARGEST_LOG))),
 }
+
+
+class _Sampled:
+    """A function at points that were drawn, as the memory of a run knows it."""
+
+    def __init__(self, host: Host):
+        self.host = host
+
+    def __call__(self, number: Any, *arrays: object) -> np.ndarray:
+        memory = memory_of(int(np.ravel(number)[0]))
+        return self.host(*arrays, through=None if memory is None else memory.sampled)
 
 
 class _Remembered:

@@ -69,6 +69,10 @@ def accounting() -> Iterator[dict[str, Spent]]:
         _accounts[:] = [each for each in _accounts if each is not account]
 
 
+Points = list[np.ndarray]
+Through = Callable[[Callable[[Points], np.ndarray], Points], np.ndarray]
+
+
 class Host:
     """A Python function of single points, or of many at once, as a function of arrays.
 
@@ -90,7 +94,7 @@ class Host:
         self.function, self.name, self.random, self.vectorised = function, name, random, vectorised
         self.dimensions, self.over, self.output = dimensions, over, output
 
-    def __call__(self, *arrays: object) -> np.ndarray:
+    def __call__(self, *arrays: object, through: Through | None = None) -> np.ndarray:
         """Values for points as compiled programs hand them on: doubles in pairs of words."""
         values = [np.ascontiguousarray(array) for array in arrays]
         first = 1 if self.random else 0
@@ -103,16 +107,18 @@ class Host:
             told &= ~np.isnan(flat[first + at]).reshape(len(told), -1).any(axis=1)
         out = np.full(len(told), np.nan)
         if told.any():
-            out[told] = self.found(flat if told.all() else [value[told] for value in flat])
+            out[told] = self.found(flat if told.all() else [value[told] for value in flat], through)
         filled = out.reshape(wanted, *batch[1:])[np.minimum(np.arange(batch[0]), wanted - 1)]
         return filled[..., None].view(np.uint32)
 
-    def found(self, flat: list[np.ndarray]) -> np.ndarray:
-        """Values for many points; none after an error, which waits to be raised."""
+    def found(self, flat: list[np.ndarray], through: Through | None = None) -> np.ndarray:
+        """Values for many points, `through` something that knows some of them; none after an error, which waits to be
+        raised.
+        """
         if has_failed():
             return np.full(len(flat[0]), np.nan)
         try:
-            return self.counted(flat)
+            return self.counted(flat) if through is None else through(self.counted, flat)
         except BaseException as error:
             if not _waiting:
                 raise

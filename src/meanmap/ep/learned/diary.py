@@ -26,6 +26,7 @@ class Diary:
         self.looks = self.whole_looks = self.clear_looks = 0
         # Why predictions are not used any more; empty while they are.
         self.gave_up = ""
+        self.of_values = ""  # what is known of values of the function, in words
         self.reasons: list[str] = []
         # Of each sweep: asked, all, and the median novelty before any was asked.
         self.sweeps: list[tuple[int, int, float]] = []
@@ -93,7 +94,7 @@ class Diary:
 
     def notes(self) -> tuple[str, ...]:
         """Sentences for a report."""
-        notes = []
+        notes = [self.of_values] if self.of_values else []
         if self.gave_up:
             notes.append(f"{self.gave_up}: from then on the oracle answered all messages")
         elif self.lean is not None:

@@ -15,7 +15,7 @@ from meanmap.ep.learned.recorded import usable
 from meanmap.ep.traced import Traced
 from meanmap.families import Family
 
-__all__ = ["Functions", "Signature"]
+__all__ = ["Functions", "Signature", "near"]
 
 # A function is evaluated this many standard deviations from the means of incoming messages, each in one row.
 _AWAY = (0.3, -0.7, 1.1, -1.4)
@@ -141,13 +141,13 @@ def _points(incoming: tuple[Any, ...]) -> list[np.ndarray] | None:
         return None
     rows = rows[np.linspace(0, len(rows) - 1, len(_AWAY)).astype(int)]
     return [
-        _near(each, rows, np.array(_AWAY)) if isinstance(each, Family) else np.asarray(each, float)[rows]
+        near(each, rows, np.array(_AWAY)) if isinstance(each, Family) else np.asarray(each, float)[rows]
         for each in incoming
     ]
 
 
-def _near(message: Any, rows: np.ndarray, away: np.ndarray) -> np.ndarray:
-    """Points at these standard deviations from the means, in a coordinate in which every number is a point."""
+def near(message: Any, rows: np.ndarray, away: np.ndarray) -> np.ndarray:
+    """Points of these rows, this many standard deviations from the means, in a coordinate where any number is one."""
     kind, mean = type(message), np.asarray(message.mean())[rows]
     if kind.states is not None:
         return np.array(kind.states)[(away > 0).astype(int)]

@@ -1,5 +1,6 @@
 """Values of functions on the host computed in a run, stored by function and by the other arguments of a row."""
 
+import time
 import weakref
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -13,6 +14,7 @@ from meanmap.ep.piecewise.jumps import JUMPS, jumps
 from meanmap.ep.piecewise.patches import Patches
 from meanmap.ep.piecewise.pieces import MARKS, Pieces
 from meanmap.ep.piecewise.probes import OF_BELIEF, OF_INCOMING, cells, cells_of_two
+from meanmap.ep.piecewise.surface import Surface
 
 __all__ = ["FINE", "KNOWN", "SHOWN", "Kept", "Memory", "memory_of", "remembering"]
 
@@ -49,7 +51,29 @@ class Memory:
         self.number, self.of_one = np.uint32(next(_numbers) % 2**32), of_one
         _memories[int(self.number)] = self
         self._functions: dict[Any, _OfOne | _OfTwo] = {}
+        # Where points are sampled, values of one function may be learned: by the shapes of its arguments, and how it is
+        # called. In use: one of them, and the scale that matters, by the spread of values.
+        self.surfaces: dict[Any, Surface] = {}
+        self.learned: tuple[Surface, Callable[[float], float]] | None = None
+        self.seconds = 0.0  # of its calls
         self._lock = Lock()  # each device calls from a thread of its own
+
+    def sampled(self, evaluate: Callable[[list[np.ndarray]], np.ndarray], arguments: list[np.ndarray]) -> np.ndarray:
+        """Values at points that were drawn, (n, ...) of each argument: learned ones where that was asked for."""
+        if self.learned is None:
+            return evaluate(arguments)
+        surface, scale = self.learned
+        ends = np.cumsum([int(np.prod(each.shape[1:])) for each in arguments])[:-1]
+
+        def called(x: np.ndarray) -> np.ndarray:
+            parts = np.split(x, ends, axis=1)
+            start = time.perf_counter()
+            found = evaluate([part.reshape(-1, *each.shape[1:]) for part, each in zip(parts, arguments, strict=True)])
+            self.seconds += time.perf_counter() - start
+            return found
+
+        with self._lock, np.errstate(over="ignore", invalid="ignore", divide="ignore"):
+            return surface.ask(called, np.concatenate([each.reshape(len(each), -1) for each in arguments], 1), scale)
 
     def ask(
         self,
