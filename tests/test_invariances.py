@@ -463,8 +463,10 @@ def _exceptions() -> list[list[str]]:
 
 
 NOTES = """The order of rows changes no statistic; permutations are drawn by position, so p-values keep their
-distribution but may change. Arrays may be lists, in float32, in Fortran order, strided, or JAX arrays. A column given
-twice counts once in monitors, embeddings, and tests of samples and of independence. Times of one table may be written
+distribution but may change. Folds and landmarks are chosen by position, too: where rows are shuffled, kernels and
+ridges that ``learn_kernel`` and graphs choose may change, and beliefs with them, by less than their errors. Arrays may
+be lists, in float32, in Fortran order, strided, or JAX arrays. A column given twice
+counts once in monitors, embeddings, and tests of samples and of independence. Times of one table may be written
 in ISO 8601, with dots, or on the 12-hour clock. Answers do not depend on how a stream is cut into pieces, nor on saving
 and loading fitted objects (graphs, fields, operators, monitors, kernels, models), here or in another process. Nor do
 tests of two samples and of independence depend on how rows are divided among Parquet files, Dask partitions and workers

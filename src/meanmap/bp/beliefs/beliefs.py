@@ -4,22 +4,44 @@ from collections.abc import Callable, Hashable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Generic, TypeVar
 
+import numpy as np
+
 from meanmap.bp.beliefs.drawing import draw_beliefs
 from meanmap.bp.beliefs.label_belief import LabelBelief
-from meanmap.bp.beliefs.pages import beliefs_page
+from meanmap.bp.beliefs.pages import MOST_GIVEN, beliefs_page
 from meanmap.core.errors import ColumnError, KindError
+from meanmap.core.language import in_few_words
 from meanmap.core.meant import did_you_mean, listed
 from meanmap.core.notes import note_lines
 from meanmap.core.report import Report
 from meanmap.core.types import Axes
-from meanmap.core.values import as_known
+from meanmap.core.values import as_known, label_shown
 from meanmap.plots.facts import Page
 from meanmap.plots.paged import Paged
 
-__all__ = ["Beliefs"]
+__all__ = ["Beliefs", "in_words"]
 
 # A belief is an embedding, a density, or an array of probabilities.
 Belief = TypeVar("Belief")
+
+
+def in_words(evidence: Mapping[Any, Any]) -> tuple[str, ...]:
+    """What is known, with the value where there is one, not many or a likelihood.
+
+    Examples
+    --------
+    >>> in_words({"soil": "loam", "depth": 0.1 + 0.2, "rain": [1.0, 2.0]})
+    ('soil = loam', 'depth = 0.3', 'rain')
+    """
+    single = {name: value.item() if isinstance(value, np.generic) else value for name, value in evidence.items()}
+    return tuple(
+        f"{name} = {value:.6g}"
+        if isinstance(value, float)
+        else f"{name} = {label_shown(value)}"
+        if isinstance(value, str | int)
+        else str(name)
+        for name, value in single.items()
+    )
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,6 +61,8 @@ class Beliefs(Paged, Mapping[Hashable, Belief], Generic[Belief]):
         Bethe's approximation with cycles. The difference of two is the logarithm of a ratio of probabilities.
     labels : mapping
         For targets whose values are labels: the label of each point of their belief.
+    given : tuple of str
+        What was known: the names, with the value where there is one.
     """
 
     targets: tuple[Hashable, ...]
@@ -46,6 +70,7 @@ class Beliefs(Paged, Mapping[Hashable, Belief], Generic[Belief]):
     report: Report
     log_evidence: Any = None
     labels: Mapping[Hashable, tuple] = field(default_factory=dict)
+    given: tuple[str, ...] = ()
 
     def __getitem__(self, name: Hashable) -> Belief:
         known = as_known(name, self.targets)
@@ -85,5 +110,6 @@ class Beliefs(Paged, Mapping[Hashable, Belief], Generic[Belief]):
         return replace(self, answer=dict(self))
 
     def __repr__(self) -> str:
-        first = f"Beliefs({len(self)} target{'s' * (len(self) != 1)}; {self.report.status})"
+        given = f" given {in_few_words(self.given, MOST_GIVEN)}" if self.given else ""
+        first = f"Beliefs({len(self)} target{'s' * (len(self) != 1)}{given}; {self.report.status})"
         return "\n".join([first, *note_lines(self.report.notes)])

@@ -1,6 +1,6 @@
 """Pages of beliefs: densities with means and intervals, probabilities of labels, and evidence to be moved."""
 
-from collections.abc import Collection, Hashable, Mapping
+from collections.abc import Collection, Hashable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -52,11 +52,11 @@ def beliefs_page(beliefs: Any, brief: bool) -> Page:
     facts = {str(name): [belief_facts(query) for query in queries[:number]] for name, queries in found.items()}
     status = f"{beliefs.report.status[:1].upper()}{beliefs.report.status[1:]}."
     section = Section("Beliefs", _answer(found, number), status, charts=chart, tables=tables)
-    return Page(_title(found), "", (section,), {"beliefs": facts, "report": beliefs.report.to_dict()})
+    return Page(_title(found, beliefs.given), "", (section,), {"beliefs": facts, "report": beliefs.report.to_dict()})
 
 
-def _title(found: Mapping[Hashable, Any]) -> str:
-    given = [str(name) for name, queries in found.items() if "observed" in queries[0]]
+def _title(found: Mapping[Hashable, Any], known: Sequence[str]) -> str:
+    given = [*known] or [str(name) for name, queries in found.items() if "observed" in queries[0]]
     return f"Beliefs given {', '.join(given)}" if 0 < len(given) <= MOST_GIVEN else "Beliefs"
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from meanmap.bp.beliefs.beliefs import Beliefs
+from meanmap.bp.beliefs.beliefs import Beliefs, in_words
 from meanmap.bp.beliefs.pages import QueriedPage
 from meanmap.bp.conditionals.columns import CodedColumn, CodedTable
 from meanmap.bp.evidence.named import are_weights, as_columns, no_likelihood, of_variables
@@ -147,7 +147,8 @@ class CodedModel(QueriedPage, RowModel):
         cells, notes = of_variables(evidence, self.table.columns)
         columns, sizes = as_columns(cells)
         known = self._known(columns, "evidence", not sizes, notes)
-        return self._told(known, self._targets(targets, known.raw), rng)
+        found = self._told(known, self._targets(targets, known.raw), rng)
+        return replace(found, given=in_words(cells if isinstance(cells, Mapping) else dict.fromkeys(known.raw)))
 
     def _told(self, asked: CodedRows, names: tuple[Hashable, ...], rng: Seed) -> Beliefs[Any]:
         apart = self.apart.notes(self.table.codes(asked.numbers))

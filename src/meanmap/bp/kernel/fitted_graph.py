@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from meanmap.bp.beliefs.beliefs import Beliefs
+from meanmap.bp.beliefs.beliefs import Beliefs, in_words
 from meanmap.bp.beliefs.gain import Gain
 from meanmap.bp.beliefs.pages import QueriedPage
 from meanmap.bp.edges.floors import FLOOR
@@ -181,7 +181,10 @@ class FittedKernelGraph(QueriedPage, ManyRows):
             for name, node in zip(names, nodes, strict=True)
             if (known := self.samples.nodes[node].labels) is not None and node not in seen.points
         }
-        return Beliefs(names, answers.__getitem__, report, labels=labels)
+        known = (
+            evidence if isinstance(evidence, Mapping) else dict.fromkeys(self.graph.names[node] for node in seen.points)
+        )
+        return Beliefs(names, answers.__getitem__, report, labels=labels, given=in_words(known))
 
     def propagated(
         self,

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse
 
-from meanmap.bp.beliefs.beliefs import Beliefs
+from meanmap.bp.beliefs.beliefs import Beliefs, in_words
 from meanmap.bp.beliefs.densities import NormalMixture
 from meanmap.bp.beliefs.pages import QueriedPage
 from meanmap.bp.normal.gaussian import GaussianModel, is_positive_definite, spectral_radius
@@ -169,7 +169,10 @@ class GaussianGraph(QueriedPage):
         with Door():
             means, precisions, report = self._model.run(values, nothing, nothing, schedule, damping, tolerance)
         return Beliefs(
-            names, lambda name: normal_belief(name, means[nodes[name]], precisions[nodes[name]], batched), report
+            names,
+            lambda name: normal_belief(name, means[nodes[name]], precisions[nodes[name]], batched),
+            report,
+            given=in_words(by_name(evidence)),
         )
 
     def _values(self, evidence: Mapping[Any, Any]) -> tuple[dict[int, np.ndarray], int, bool]:

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from meanmap.bp.beliefs.beliefs import Beliefs
+from meanmap.bp.beliefs.beliefs import Beliefs, in_words
 from meanmap.bp.tables.clique_tables import CliqueTable
 from meanmap.bp.tables.needed import Needed, constant_sum
 from meanmap.bp.tables.potentials import read_labelled
@@ -107,7 +107,7 @@ class CliqueTree:
             likelihoods, set(wanted.values())
         )
         beliefs = {name: found[i] if batched else found[i][0] for name, i in wanted.items()}
-        return Beliefs(names, beliefs, _exact(), logs if batched else logs[0])
+        return Beliefs(names, beliefs, _exact(), logs if batched else logs[0], given=in_words(by_name(evidence)))
 
     def _marginals(self, likelihoods: dict[int, np.ndarray], wanted: set[int]) -> Marginals:
         """The marginals (B, k) of some variables, by number, and log Z (B,)."""

@@ -8,7 +8,7 @@ from typing import Any
 import jax.numpy as jnp
 import numpy as np
 
-from meanmap.bp.beliefs.beliefs import Beliefs
+from meanmap.bp.beliefs.beliefs import Beliefs, in_words
 from meanmap.bp.beliefs.pages import QueriedPage
 from meanmap.bp.engine.operators import EdgeMatrices
 from meanmap.bp.engine.propagate import Engine, Propagation, not_exact
@@ -144,7 +144,7 @@ class DiscreteGraph(QueriedPage):
             i = self.graph.index(name)
             return (beliefs[i] if batched else beliefs[i, 0])[..., : int(self.states[i])]
 
-        return Beliefs(targets, answer, found.report, log_evidence)
+        return Beliefs(targets, answer, found.report, log_evidence, given=in_words(evidence))
 
     def most_probable(
         self,

@@ -8,7 +8,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from meanmap.bp.beliefs.beliefs import Beliefs
+from meanmap.bp.beliefs.beliefs import Beliefs, in_words
 from meanmap.bp.engine.flooding import flood, flood_differentiably
 from meanmap.bp.engine.messages import Settings
 from meanmap.bp.engine.propagate import how_it_ended, not_exact
@@ -103,7 +103,7 @@ class FactorGraph:
             i = self._graph.index(name)
             return (beliefs[i] if batched else beliefs[i, 0])[..., : int(self.factors.cardinalities[i])]
 
-        return Beliefs(names, answer, report, log_evidence)
+        return Beliefs(names, answer, report, log_evidence, given=in_words(by_name(evidence)))
 
     def most_probable(
         self,

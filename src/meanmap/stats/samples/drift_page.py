@@ -12,7 +12,7 @@ from meanmap.core.values import plain
 from meanmap.plots.facts import Axis, Chart, Mark, Page, Panel, Section
 from meanmap.stats.samples.drift_picture import others_of
 from meanmap.stats.samples.drift_record import MOST_EXPLAINED
-from meanmap.stats.samples.drift_words import AGAIN, ALARMS, alarms_in_lines, alike_once, lasts_in, in_lines, table_of
+from meanmap.stats.samples.drift_words import AGAIN, ALARMS, alarms_in_lines, alike_once, in_lines, lasts_in, table_of
 
 __all__ = ["ABOUT", "MOST_COLUMNS", "facts_of", "in_words", "monitor_page", "plain_rows", "with_repeats"]
 

@@ -12,10 +12,10 @@ __all__ = [
     "ALARMS",
     "alarms_in_lines",
     "alike_once",
-    "lasts_in",
     "clear_in",
     "in_lines",
     "in_one_line",
+    "lasts_in",
     "rule_of",
     "table_of",
 ]
