@@ -232,3 +232,25 @@ def test_a_sentence_has_one_number_for_one_share():
         "The drift since b11.csv lasts: missing age 7.7% → 18.2%."
     )
     assert lasting.sentence("b11.csv").startswith("The drift since b11.csv lasts: age is missing in 16% of the latest")
+
+
+def test_a_later_alarm_is_told_apart_and_quiet_batches_are_not_said_to_last():
+    rng = np.random.default_rng(82)
+    monitor = mm.DriftMonitor.of({"a": rng.normal(size=800), "b": rng.normal(size=800)}, rng=0)
+    for number in range(1, 8):
+        batch = {"a": rng.normal(size=80) + 2.0 * (number == 3), "b": rng.normal(size=80) + 3.0 * (number == 5)}
+        monitor = monitor.step(batch)
+        if number in (6, 7) and monitor.lasting:
+            assert " lasts" not in str(monitor).splitlines()[0]
+    assert list(monitor.alarms) == [3, 5]
+
+
+def test_the_sentence_names_a_later_alarm_by_itself():
+    from meanmap.stats.samples.drift_words import lasts_in
+
+    rng = np.random.default_rng(83)
+    monitor = mm.DriftMonitor.of({"a": rng.normal(size=800), "b": rng.normal(size=800)}, rng=0)
+    for number in range(1, 7):
+        batch = {"a": rng.normal(size=80) + 2.0 * (number == 3), "b": rng.normal(size=80) + 3.0 * (number == 5)}
+        monitor = monitor.step(batch)
+    assert lasts_in(monitor).startswith("There were alarms from batch 3 on, the latest at batch 5: mean b")

@@ -52,6 +52,8 @@ class Lasting(Value):
     pvalue : float
         Of these batches together, compared with the pool before the alarm: the smaller p-value of values and of missing
         values, corrected for both.
+    alone : float
+        Of the latest of these batches.
     count : int
         The number of batches after the alarm.
     certain : tuple of str
@@ -65,6 +67,7 @@ class Lasting(Value):
     since: int
     latest: tuple[Latest, ...] = ()
     pvalue: float = 0.0
+    alone: float = 0.0
     count: int = 0
     certain: tuple[str, ...] = ()
     missing: str = ""
@@ -94,7 +97,8 @@ class Lasting(Value):
         if self.moments:
             found.append(_of_moments(self.moments, latest))
         pvalue = min(len(found) * min(found), 1.0)
-        return replace(self, latest=latest, pvalue=pvalue, count=self.count + 1, missing=said)
+        alone = float(after.pvalues[-1])
+        return replace(self, latest=latest, pvalue=pvalue, alone=alone, count=self.count + 1, missing=said)
 
     @property
     def is_seen(self) -> bool:
@@ -115,6 +119,8 @@ class Lasting(Value):
             return f"{drift} lasts: {self.certain[0]}"
         if not self.is_seen:
             return f"{drift} may have ended ({compared}; it has if that exceeds {ENDED} for {BATCHES})"
+        if number > 1 and self.alone > ENDED and not self.missing:
+            return f"{drift} may go on ({compared}, {self.alone:.2g} for the latest alone)"
         return f"{drift} lasts" + f": {self.missing}" * bool(self.missing) + f" ({compared})" * bool(number)
 
     def sentence(self, since: str = "", changed: str = "") -> str:

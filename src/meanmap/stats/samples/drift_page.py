@@ -39,7 +39,7 @@ def _line(monitor: Any) -> str:
     latest = f", the latest p-value {monitor.pvalues[-1]:.3g}" if len(monitor.pvalues) else ""
     batches = f"{len(monitor.pvalues)} batch{'es' * (len(monitor.pvalues) != 1)}"
     seen = monitor.lasting and monitor.lasting.is_seen
-    lasts = f"; the drift since batch {monitor.lasting.since} lasts" if seen else ""
+    lasts = f"; {monitor.lasting.said().partition(' (')[0]}" if seen else ""
     return f"DriftMonitor after {batches}{latest}; alarms at: {_alarms(monitor)}{lasts}"
 
 

@@ -112,7 +112,7 @@ def lasts_in(monitor: Any, since: str = "", names: Sequence[str] = ()) -> str:
     drifts = () if monitor.record is None else monitor.record.drifts
     changed = drifts[-1].changed if drifts else NOTHING
     changed = "" if changed == NOTHING else changed
-    later = drifts and drifts[-1].first > lasting.since and not drifts[-1].goes_on
+    later = drifts and drifts[-1].first > lasting.since and drifts[-1].last not in monitor.repeats
     if lasting.certain or not lasting.latest or not later:
         return lasting.sentence(since, changed)
     number = len(lasting.latest)
