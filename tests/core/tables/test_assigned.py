@@ -30,7 +30,7 @@ def parts_of(table, by="variant"):
 @pytest.mark.parametrize("way", ["by", "samples", "asked"])
 @pytest.mark.parametrize("form", ["whole", "float", "text"])
 def test_repeated_ids_of_units_are_left_out_and_clusters_are_named(way, form):
-    table = visits(None)
+    table = visits(31)
     if form == "float":
         table["user_id"] = table.user_id.astype(float)
     if form == "text":
@@ -70,12 +70,12 @@ def test_units_are_found_although_some_have_rows_in_both_samples(form):
 
 @pytest.mark.parametrize("function", [mm.two_sample_effect, mm.k_sample_test, mm.k_sample_effect])
 def test_every_comparison_of_groups_leaves_them_out(function):
-    found = function(visits(None), by="variant", rng=0)
+    found = function(visits(31), by="variant", rng=0)
     assert sum(SAID in note for note in found.warnings) == 1
 
 
 def test_ids_that_the_user_named_stay_with_the_hint():
-    table = visits(None)
+    table = visits(31)
     found = mm.test("user_id + depth ~ variant", table, n_permutations=99, rng=0)
     (note,) = [note for note in found.warnings if SAID in note]
     assert note.endswith("pass clusters='user_id'.")
@@ -85,7 +85,7 @@ def test_ids_that_the_user_named_stay_with_the_hint():
 
 
 def test_with_clusters_there_is_no_hint_and_other_columns_of_users_are_compared():
-    table = visits(None)
+    table = visits(31)
     table["income"] = 7 * table.user_id % 100_003
     found = mm.two_sample_test(table, by="variant", clusters="user_id", n_permutations=99, rng=0)
     assert not any("occurs in one sample only" in note for note in found.warnings)
@@ -94,7 +94,7 @@ def test_with_clusters_there_is_no_hint_and_other_columns_of_users_are_compared(
 
 def test_the_command_line_says_what_to_type(tmp_path):
     path = str(tmp_path / "visits.csv")
-    visits(None).to_csv(path, index=False)
+    visits(31).to_csv(path, index=False)
     line = ["test", "two-sample", path, "--by", "variant", "--permutations", "99"]
     text = " ".join(CliRunner().invoke(app, line).output.split())
     assert SAID in text
@@ -143,11 +143,11 @@ def test_bets_on_several_rows_of_a_unit_are_warned_about():
     with pytest.warns(
         UserWarning, match="each value of 'user_id' occurs in one sample only.* Bet on one row of each user"
     ):
-        mm.stats.TwoSampleBet.of(*parts_of(visits(None)), rng=0)
+        mm.stats.TwoSampleBet.of(*parts_of(visits(31)), rng=0)
 
 
 def test_tests_of_independence_read_repeated_ids_as_before():
-    table = visits(None)
+    table = visits(31)
     found = mm.independence_test(table[["user_id"]], table[["depth"]], n_permutations=99, rng=0)
     assert not any("occurs in one sample only" in note for note in found.warnings)
 
@@ -162,10 +162,10 @@ def in_separate_ranges(seed, text=False):
 
 @pytest.mark.parametrize("function", [mm.two_sample_test, mm.two_sample_effect, mm.k_sample_test])
 def test_ids_in_separate_ranges_are_compared_with_a_note(function):
-    found = function(in_separate_ranges(None), by="variant", rng=0)
+    found = function(in_separate_ranges(32), by="variant", rng=0)
     (note,) = [note for note in found.warnings if SAID in note]
     assert "pass clusters='user_id', or leave it out of the table. 'user_id' is compared as a number." in note
-    clustered = function(in_separate_ranges(None), by="variant", clusters="user_id", rng=0)
+    clustered = function(in_separate_ranges(32), by="variant", clusters="user_id", rng=0)
     assert not any(SAID in note for note in clustered.warnings)
 
 
