@@ -109,17 +109,16 @@ def lasts_in(monitor: Any, since: str = "", names: Sequence[str] = ()) -> str:
     lasting = monitor.lasting
     if not lasting:
         return ""
-    drifts = () if monitor.record is None else monitor.record.drifts
-    changed = drifts[-1].changed if drifts else NOTHING
-    changed = "" if changed == NOTHING else changed
-    later = drifts and drifts[-1].first > lasting.since and drifts[-1].last not in monitor.repeats
-    if lasting.certain or not lasting.latest or not later:
+    drift = monitor.record.drifts[-1] if monitor.record and monitor.record.drifts else None
+    changed = drift.changed if drift and drift.changed != NOTHING else ""
+    later = drift is not None and drift.first > lasting.since and drift.last not in monitor.repeats
+    if drift is None or not later or lasting.certain or not lasting.latest:
         return lasting.sentence(since, changed)
     number = len(lasting.latest)
     compared = "latest batch" if number == 1 else f"latest {number} batches together"
     differs = "still differ" + "s" * (number == 1) if lasting.is_seen else "may be as before"
     return (
-        f"There were alarms from {since or f'batch {lasting.since}'} on, the latest at {drifts[-1].span(names)}"
+        f"There were alarms from {since or f'batch {lasting.since}'} on, the latest at {drift.span(names)}"
         f"{f': {changed}' if changed else ''}. The {compared} {differs} (p = {lasting.pvalue:.2g})."
     )
 
