@@ -270,7 +270,7 @@ LINES: dict[str, Line] = {
         asked=2,
     ),
     "ep.infer, logistic regression": Line(
-        "100,000 rows of 50 columns",
+        "100,000 rows of 50 columns, ``ep.Dot`` and ``ep.Logistic``",
         "the mode by eight Newton steps",
         lambda: many_labels(100_000, 50),
         logistic_by_ep,
