@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from itertools import count
 from threading import Lock
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -14,7 +14,9 @@ from meanmap.ep.piecewise.jumps import JUMPS, jumps
 from meanmap.ep.piecewise.patches import Patches
 from meanmap.ep.piecewise.pieces import MARKS, Pieces
 from meanmap.ep.piecewise.probes import OF_BELIEF, OF_INCOMING, cells, cells_of_two
-from meanmap.ep.piecewise.surface import Surface
+
+if TYPE_CHECKING:
+    from meanmap.ep.piecewise.surface import Surface
 
 __all__ = ["FINE", "KNOWN", "SHOWN", "Kept", "Memory", "memory_of", "remembering"]
 
