@@ -8,6 +8,7 @@ from typer.testing import CliRunner
 
 import meanmap as mm
 from meanmap.cli.commands import app
+from meanmap.stats.samples.drift_words import lasts_in
 
 
 def rows(rng, n, correlation):
@@ -234,23 +235,23 @@ def test_a_sentence_has_one_number_for_one_share():
     assert lasting.sentence("b11.csv").startswith("The drift since b11.csv lasts: age is missing in 16% of the latest")
 
 
-def test_a_later_alarm_is_told_apart_and_quiet_batches_are_not_said_to_last():
-    rng = np.random.default_rng(82)
+def after_each_batch(seed, count):
+    """Monitors of two columns, of which a is shifted in batch 3 alone, and b in batch 5 alone."""
+    rng = np.random.default_rng(seed)
     monitor = mm.DriftMonitor.of({"a": rng.normal(size=800), "b": rng.normal(size=800)}, rng=0)
-    for number in range(1, 8):
-        batch = {"a": rng.normal(size=80) + 2.0 * (number == 3), "b": rng.normal(size=80) + 3.0 * (number == 5)}
-        monitor = monitor.step(batch)
+    for number in range(1, count + 1):
+        shifts = {"a": 2.0 * (number == 3), "b": 3.0 * (number == 5)}
+        monitor = monitor.step({name: rng.normal(size=80) + shift for name, shift in shifts.items()})
+        yield number, monitor
+
+
+def test_a_later_alarm_is_told_apart_and_quiet_batches_are_not_said_to_last():
+    for number, monitor in after_each_batch(82, 7):
         if number in (6, 7) and monitor.lasting and monitor.pvalues[-1] > 0.2:
             assert " lasts" not in str(monitor).splitlines()[0]
     assert list(monitor.alarms) == [3, 5]
 
 
 def test_the_sentence_names_a_later_alarm_by_itself():
-    from meanmap.stats.samples.drift_words import lasts_in
-
-    rng = np.random.default_rng(83)
-    monitor = mm.DriftMonitor.of({"a": rng.normal(size=800), "b": rng.normal(size=800)}, rng=0)
-    for number in range(1, 7):
-        batch = {"a": rng.normal(size=80) + 2.0 * (number == 3), "b": rng.normal(size=80) + 3.0 * (number == 5)}
-        monitor = monitor.step(batch)
+    *_, (_, monitor) = after_each_batch(83, 6)
     assert lasts_in(monitor).startswith("There were alarms from batch 3 on, the latest at batch 5: mean b")

@@ -108,8 +108,8 @@ class Learned(HostOracle):
     data in files that change no value at these points go unnoticed (nor at 64 points more, where values are learned).
     Values are kept from run to run, but not with saved operators. Their stated error, a root mean square over the
     points of all rows, or over four of the belief of a row if that is more, is part of the doubt; a narrow peak that no
-    point met is not known. Where predictions were given
-    up, later runs ask the oracle alone until a quarter more is known.
+    point met is not known. Where predictions were given up, later runs ask the oracle alone until a quarter more is
+    known.
 
     Examples
     --------

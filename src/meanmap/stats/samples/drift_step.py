@@ -41,13 +41,12 @@ def judged_by_column(
     told = () if monitor.gaps is None else monitor.gaps.reported
     gaps = by_column({name: missing for name, missing in (found or {}).items() if name not in told}, own)
     persistent = monitor.persistent.step(own, gaps, monitor.alarm, monitor.seed)
-    of_counts, drawn = persistent.pvalue / SHARE_OF_COUNTS, any(len(column) > MOST_KEPT for column in own.values())
-    if drawn or any(missing for _, missing in persistent.gaps.values()):
-        raised = of_counts <= monitor.pvalue_limit < pvalue / (1 - SHARE_OF_COUNTS)
-        persistent = replace(persistent, counted=persistent.counted if raised else "")
-        pvalue = min(pvalue / (1 - SHARE_OF_COUNTS), of_counts, 1.0)
-    else:
+    of_all, of_counts = pvalue / (1 - SHARE_OF_COUNTS), persistent.pvalue / SHARE_OF_COUNTS
+    drawn = any(len(column) > MOST_KEPT for column in own.values())
+    counts = drawn or any(missing for _, missing in persistent.gaps.values())
+    if not (counts and of_counts <= monitor.pvalue_limit < of_all):
         persistent = replace(persistent, counted="")
+    pvalue = min(of_all, of_counts, 1.0) if counts else pvalue
     return replace(monitor, persistent=persistent), pvalue
 
 
