@@ -151,3 +151,41 @@ def test_the_model_that_is_suggested_for_unknown_cutpoints():
     ratio = post["c"].sd() / sds
     assert (ratio > 0.8).all(), ratio  # as the message says
     assert (ratio < 1).all(), ratio
+
+
+def ising(edges, coupling, fields, **settings):
+    """Spins, and by enumeration their exact probabilities and evidence."""
+    n = len(fields)
+    x, ends = ep.Variable("x", ep.Categorical, plate=n, dimension=2), np.array(edges)
+    pairs = np.exp(coupling * np.array([[1.0, -1.0], [-1.0, 1.0]]))
+    singles = np.exp(np.stack([-fields, fields], 1))
+    model = ep.FactorGraph(
+        ep.Table(pairs, x[ends[:, 0]], x[ends[:, 1]], name="pairs"), ep.Table(singles, x, name="singles")
+    )
+    spins = np.array(list(itertools.product([-1, 1], repeat=n)))
+    logs = coupling * (spins[:, ends[:, 0]] * spins[:, ends[:, 1]]).sum(1) + spins @ fields
+    weights = np.exp(logs - logs.max())
+    up = (weights[:, None] * (spins > 0)).sum(0) / weights.sum()
+    return ep.infer(model, **settings), up, np.log(weights.sum()) + logs.max()
+
+
+def test_messages_round_loops_stay_finite_and_are_noted():
+    # Constants of messages doubled in each sweep: after 60 of them the numbers were lost, and beliefs were 1/2.
+    grid = [(4 * r + c, 4 * r + c + 1) for r in range(3) for c in range(3)]
+    grid += [(4 * r + c, 4 * r + c + 4) for r in range(2) for c in range(4)]
+    fields = np.random.default_rng(2).normal(0, 0.5, 12)
+    for sweeps in (60, 200):
+        post, up, evidence = ising(grid, 0.4, fields, sweeps=sweeps)
+        assert post.report.converged
+        np.testing.assert_allclose(post["x"].mean()[:, 1], up, atol=0.03)  # loopy belief propagation's own error
+        assert post.log_evidence == pytest.approx(evidence, abs=0.1)
+        assert max(abs(np.asarray(message.logits)).max() for message in post.messages["pairs"]) < 10
+        assert post.report.status == "converged, but probabilities of labels are approximate"
+        assert any(note.startswith("pairs: tables join labels in loops") for note in post.report.notes)
+
+
+def test_a_chain_of_labels_has_no_note_on_loops():
+    post, up, evidence = ising([(0, 1), (1, 2), (1, 3)], 1.5, np.array([0.3, -1.0, 0.2, 2.0]))
+    np.testing.assert_allclose(post["x"].mean()[:, 1], up, atol=1e-9)
+    assert post.log_evidence == pytest.approx(evidence, abs=1e-9)
+    assert not post.report.notes

@@ -1,5 +1,7 @@
 """Variables without a prior whose beliefs are no distributions are named, with what to type."""
 
+import math
+
 import numpy as np
 import pytest
 import scipy.stats
@@ -79,6 +81,20 @@ def test_the_evidence_without_a_prior_is_an_integral_over_all_values(groups, vec
         "'b' has no prior: the log evidence is that of a density of 1 for all values of it. It depends on its unit, "
         "and compares only models that also have it"
     )
+
+
+def test_a_positive_number_without_a_prior_is_named_too():
+    rate, precision = ep.Variable("rate", ep.Gamma), ep.Variable("precision", ep.Gamma)
+    post = ep.infer(ep.FactorGraph(ep.Poisson(rate, observed=[3, 4])))
+    assert post.log_evidence == pytest.approx(math.log(math.factorial(7) / 2**8 / 144), abs=1e-9)
+    (note,) = post.report.notes
+    assert note.startswith("'rate' has no prior: the log evidence is that of a density of 1 for all values of it")
+    # The integral of a normal density of four numbers of mean 0 over all precisions.
+    y = np.array([1.0, -2.0, 0.5, 1.5])
+    post = ep.infer(ep.FactorGraph(ep.Gaussian(0.0, observed=y, precision=precision)))
+    expected = math.lgamma(3) - 3 * math.log((y**2).sum() / 2) - 2 * math.log(2 * math.pi)
+    assert post.log_evidence == pytest.approx(expected, abs=1e-9)
+    assert post.report.notes[0].startswith("'precision' has no prior")
 
 
 def test_what_has_a_law_by_factors_is_not_called_flat():

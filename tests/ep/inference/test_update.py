@@ -219,3 +219,22 @@ def test_a_batch_that_did_not_converge_is_remembered():
     for _ in range(2):
         found = found.update(ep.FactorGraph(ep.Gaussian(chain[0], observed=1.0)))
     assert found.report.status == f"converged, but an earlier batch {first.report.status}"
+
+
+def test_a_plate_that_returns_after_another_of_its_name_is_refused():
+    # It was taken as new: the mean was off by a third of its standard deviation, "converged".
+    mu = ep.Variable("mu", ep.Normal(0.0, 9.0))
+    first, second = (ep.Variable("a", ep.Normal(0.0, 1.0), plate=plate) for plate in (3, 2))
+
+    def rows(a, y):
+        return ep.FactorGraph(ep.Sum(mu, a, out=np.array(y), precision=4.0))
+
+    start = ep.infer(rows(first, [2.0, 3.0, 1.0]))
+    assert start.update(rows(first, [2.0, 3.0, 1.0]))["a"].shape == (3,)
+    found = start.update(rows(second, [2.0, 0.0]))
+    for later in (found, found.update(rows(second, [1.0, 0.0]))):
+        with pytest.raises(InputError, match=r"'a' of the batch is a plate of an earlier batch, .* 'a 1' and 'a 2'"):
+            later.update(rows(first, [2.0, 3.0, 1.0]))
+    # In another order, from the same start, it is new.
+    other = ep.infer(rows(second, [2.0, 0.0])).update(rows(first, [2.0, 3.0, 1.0]))
+    assert other["a"].shape == (3,)

@@ -22,7 +22,7 @@ _NEVER = -1e5
 
 
 class Table(Factor):
-    """f(x₁, ..., xₘ) = table[x₁, ..., xₘ] for labels 0, 1, ..., for each member of a plate: exact messages.
+    """f(x₁, ..., xₘ) = table[x₁, ..., xₘ] for labels 0, 1, ..., for each member of a plate.
 
     Parameters
     ----------
@@ -33,9 +33,10 @@ class Table(Factor):
 
     Notes
     -----
-    The message to a label is the sum of the table times all other messages (sum-product). An observed label is a slice:
-    the factor of observation y given hidden state i is `Table(emission[:, y].T, state)`. Cost: the size of the table
-    for each member.
+    The message to a label is the sum of the table times all other messages (sum-product). Probabilities are exact where
+    tables join labels without loops; round loops they are approximate, as the status says. An observed label is a
+    slice: the factor of observation y given hidden state i is `Table(emission[:, y].T, state)`. Cost: the size of the
+    table for each member.
 
     Examples
     --------
@@ -106,7 +107,9 @@ class Table(Factor):
         for at, law in enumerate(laws):
             others = tuple(batch + k for k in range(count) if k != at)
             total = jax.nn.logsumexp(joint, others) if others else joint
-            messages.append(Categorical.from_natural(total - law.logits))
+            rest = total - law.logits
+            # Logits have an arbitrary constant, which would double from sweep to sweep round loops.
+            messages.append(Categorical.from_natural(rest - rest.max(-1, keepdims=True)))
         messages += [None] * (len(incoming) - len(laws))
         return Answer(tuple(messages), jax.nn.logsumexp(joint, tuple(range(batch, batch + count))))
 

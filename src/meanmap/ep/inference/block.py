@@ -15,7 +15,7 @@ from meanmap.ep.inference.definitions import Equations, NotMeasured, definitions
 from meanmap.ep.variables import Variable
 from meanmap.families import MultivariateNormal, Normal
 
-__all__ = ["Beliefs", "Block", "NotMeasured", "Sent", "System", "computed_by", "diagonal"]
+__all__ = ["Beliefs", "Block", "NotMeasured", "Sent", "System", "computed_by", "diagonal", "is_cyclic"]
 
 # Up to this many unknowns the joint covariance is a dense matrix; beyond, only some of its entries are computed.
 _DENSE, _MOST, _ENTRIES, _SOLVED = 1500, 30_000, 3_000_000, 64
@@ -134,14 +134,7 @@ class Block:
             node += count
         if not starts:
             return False
-        rows, columns = np.concatenate(starts), np.concatenate(ends)
-        web = sparse.coo_matrix((np.ones(len(rows)), (rows, columns)), shape=(node, node))
-        from scipy.sparse.csgraph import (
-            connected_components,
-        )  # takes a tenth of a second, which trees need not wait for
-
-        parts, _ = connected_components(web, directed=False)
-        return len(rows) > node - int(parts)
+        return is_cyclic(np.concatenate(starts), np.concatenate(ends), node)
 
     def joint(self, messages: dict[str, tuple[Any, ...]], beliefs: Beliefs) -> tuple[Any, Any, np.ndarray]:
         """All places by those that nothing defines, the precision of these, and which they are."""
@@ -323,6 +316,15 @@ class Block:
                     (total.ravel(), (rows.ravel(), columns.ravel())), shape=blocks.shape
                 )
         return blocks
+
+
+def is_cyclic(factors: np.ndarray, unknowns: np.ndarray, nodes: int) -> bool:
+    """Whether edges between factors and unknowns, both numbered among all nodes, are more than a forest has."""
+    from scipy.sparse.csgraph import connected_components  # takes a tenth of a second, which trees need not wait for
+
+    web = sparse.coo_matrix((np.ones(len(factors)), (factors, unknowns)), shape=(nodes, nodes))
+    parts, _ = connected_components(web, directed=False)
+    return len(factors) > nodes - int(parts)
 
 
 def computed_by(factor: Factor) -> Any:

@@ -1,8 +1,9 @@
 """What inference returns: a belief for every variable, the evidence, and the messages from which a run can continue."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
+from weakref import ref
 
 import jax
 import numpy as np
@@ -89,11 +90,14 @@ class Posterior(Paged, Mapping[str, Family]):
         variables: dict[str, Variable],
         left_out: LeftOut,
         joint: dict[str, np.ndarray] | None = None,
+        replaced: Sequence[ref[Variable]] = (),
     ):
         self._beliefs, self.messages, self.oracles = found, messages, oracles
         self.log_evidence, self.report, self.seed = log_evidence, report, seed
         self.effective_sample_size, self.doubt, self.standard_errors = effective, doubt, standard_errors
         self._variables, self._left_out = variables, left_out
+        # Plates whose place others of their names took in updates: what was learned of them is gone.
+        self._replaced = tuple(replaced)
         # Draws from the joint posterior of some of the variables, by name, where beliefs are made of them.
         self._joint = joint or {}
 
@@ -222,7 +226,13 @@ class Posterior(Paged, Mapping[str, Family]):
             # The user's own objects, by which the next batch is recognised.
             self._variables | batch.variables,
             left_out,
+            replaced=[*(known for known in self._replaced if known() is not None), *self._replaced_by(batch)],
         )
+
+    def _replaced_by(self, batch: FactorGraph) -> list[ref[Variable]]:
+        """The plates whose place those of this batch take."""
+        mine = (self._variables.get(name) for name in batch.variables)
+        return [ref(known) for known in mine if known is not None and known is not batch.variables[known.name]]
 
     def evidence_gradient(self, priors: Callable[[Any], Mapping[str, Family]], at: Any) -> Any:
         """The gradient of `log_evidence` with respect to parameters of priors, without another run.
@@ -271,6 +281,12 @@ class Posterior(Paged, Mapping[str, Family]):
             raise InputError(
                 f"{variable.name!r} of the batch is another Variable of that name: pass the same object, which is "
                 f"posterior.variables[{variable.name!r}], also after mm.load."
+            )
+        if not same and any(known() is variable for known in self._replaced):
+            raise InputError(
+                f"{variable.name!r} of the batch is a plate of an earlier batch, and another one of its name has taken "
+                "its place since: its beliefs are gone. Give plates that come back names of their own, such as "
+                f"{variable.name + ' 1'!r} and {variable.name + ' 2'!r}."
             )
         return same
 

@@ -12,7 +12,7 @@ from meanmap.ep.factors.gaussian import Dot, Sum
 from meanmap.ep.factors.precision import GaussianPrecision
 from meanmap.ep.sweeps.plan import fetched
 from meanmap.ep.variables import Variable
-from meanmap.families import Family, MultivariateNormal, Normal
+from meanmap.families import Family, Gamma, MultivariateNormal, Normal
 from meanmap.families.multivariate_normal import unitless
 
 __all__ = ["nearly_singular", "refuse_without_prior", "taken_as_flat", "without_prior"]
@@ -89,7 +89,7 @@ def taken_as_flat(factors: Sequence[Factor]) -> str:
     open_members: dict[str, np.ndarray] = {}
     for factor in factors:
         for argument in factor.arguments:
-            if not argument.known and argument.variable.family in (Normal, MultivariateNormal):
+            if not argument.known and argument.variable.family in (Normal, MultivariateNormal, Gamma):
                 variables[argument.name] = argument.variable
                 members = open_members.setdefault(argument.name, np.ones(argument.variable.plate or 1, bool))
                 if argument is _given(factor) or _may_be_a_prior(factor):

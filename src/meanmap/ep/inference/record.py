@@ -11,6 +11,7 @@ from meanmap.core.report import Report
 from meanmap.ep.calls import Spent, in_words
 from meanmap.ep.doubt import ENOUGH
 from meanmap.ep.factor import Factor
+from meanmap.ep.inference.labels import labels_in_loops
 from meanmap.ep.inference.priorless import nearly_singular, without_prior
 from meanmap.ep.inference.sampled import LARGE, Sampled
 from meanmap.ep.inference.verdict import Ending, Verdict
@@ -118,7 +119,8 @@ class Record:
         sampling = self.sampled.in_deviations(found)
         priorless = "" if self.beyond or self.interrupted else without_prior(self.factors, found)
         singular = "" if priorless or self.interrupted else nearly_singular(self.factors, found)
-        status = self._status(sampling, priorless, singular)
+        in_loops = labels_in_loops(self.factors)
+        status = self._status(sampling, priorless, singular, bool(in_loops))
         # Only beliefs must be distributions: that messages are none is no doubt by itself, where it was allowed.
         harmless = EVENTS[:1] if policy == "allow" and status == "converged" and np.isfinite(log_evidence) else ()
         notes = [
@@ -133,7 +135,7 @@ class Record:
             *self.rough,
             *filter(None, [singular, *(self.remarks if np.isfinite(log_evidence) else ())]),
             *self.advice,
-            *filter(None, (self.elsewhere, self.apart)),
+            *filter(None, (in_loops, self.elsewhere, self.apart)),
         ]
         return Report(
             status,
@@ -284,7 +286,7 @@ class Record:
                 totals[factor.name] = total
         return totals
 
-    def _status(self, sampling: Mapping[str, float], priorless: str, singular: str) -> str:
+    def _status(self, sampling: Mapping[str, float], priorless: str, singular: str, in_loops: bool) -> str:
         if self.impossible:
             return "stopped at impossible data"
         if self.outgrown:
@@ -302,6 +304,8 @@ class Record:
             return "converged, but a belief is improper"
         if self.converged and (doubted or singular or (self.apart and not self.narrow)):
             return "converged, but standard deviations may be wrong"
+        if self.converged and in_loops and not self.narrow:
+            return "converged, but probabilities of labels are approximate"
         if self.converged:
             size = "large" if self.wide else "small"
             return f"converged, but standard deviations may be too {size}" if self.narrow else "converged"
