@@ -555,6 +555,7 @@ def test_of_many_alarms_the_first_is_explained(tmp_path):
         written(tmp_path, rng, f"b{k}", 60, 3.0 * (k > 0))
     said = json.loads(run(tmp_path / "reference.csv", tmp_path / "b?.csv", "--seed", 0, "--json").stdout)
     assert said["alarms"] == [f"b{k}.csv" for k in range(1, 7)]
+    assert said["not judged"] == {}
     assert [each["batches"] for each in said["compared"]] == ["b1.csv", "b3.csv", "b4.csv", "b5.csv", "b6.csv"]
     kept = "tables of all columns are kept for the first and the last 4 of 6 alarms; for another one run meanmap test "
     assert f"{kept}two-sample with the reference and its file" in said["notes"]

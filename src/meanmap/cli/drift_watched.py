@@ -111,8 +111,12 @@ class Watched:
         return [self.names[at - 1] for at in monitor.repeats if at > self.known]
 
     def each_alarm(self, monitor: Any) -> list[tuple[str, str]]:
-        """The batches of each alarm of this run, and what changed in them, if not all tables are kept."""
+        """The batches of each alarm of this run, and what changed in them."""
         return [] if monitor.record is None else monitor.record.each_alarm(self.known, self.names)
+
+    def lacks_tables(self, monitor: Any) -> bool:
+        """Whether tables of some alarms of this run are not kept."""
+        return monitor.record is not None and monitor.record.lacks_tables(self.known)
 
 
 def _gaps(data: dict[str, Any]) -> dict[str, np.ndarray]:

@@ -291,7 +291,7 @@ def _notes(watched: Watched, reading: "Reading", monitor: Any) -> list[str]:
             "and counts of single columns, which may raise an alarm by themselves, are of all rows"
         )
     alarms = sum(each["alarm"] for each in watched.new)
-    if watched.each_alarm(monitor):
+    if watched.lacks_tables(monitor):
         earlier = any(each["alarm"] for each in watched.batches[: watched.known])
         first = "" if earlier else "the first and "
         other = "for another one run meanmap test two-sample with the reference and its file"
@@ -310,8 +310,8 @@ def _tell(question: str, monitor: Any, watched: Watched, compared: Compared, rea
     say(in_lines([header, *shown]))
     left = f" {len(rows) - len(shown)} batches without an alarm are not shown." * (len(rows) > len(shown))
     say(f"  {rule_of(monitor)}{left}\n")
-    if alarms := watched.each_alarm(monitor):
-        say(f"{alarms_in_lines(alarms)}\n")
+    if watched.lacks_tables(monitor):
+        say(f"{alarms_in_lines(watched.each_alarm(monitor))}\n")
     most = MOST_COLUMNS if len(compared) == 1 else FEWER_COLUMNS
     for span, found, again in alike_once(compared):
         if found:
@@ -329,19 +329,16 @@ def _tell(question: str, monitor: Any, watched: Watched, compared: Compared, rea
 def _tell_json(question: str, monitor: Any, watched: Watched, compared: Compared, reading: "Reading") -> None:
     from meanmap import __version__
     from meanmap.cli import outputs
-    from meanmap.stats.samples.drift_page import facts_of, plain_rows
+    from meanmap.stats.samples.drift_page import alarms_in_facts, facts_of, plain_rows
 
     # The dictionary of the monitor, with batches by name.
     said = {"question": question, **facts_of(monitor), "answer": _answer("", monitor, watched).strip()}
     said |= {"alarms": [each["batch"] for each in watched.new if each["alarm"]], "repeats": watched.repeats(monitor)}
     if monitor.lasting:
         said["lasting"] |= {"since": watched.names[monitor.lasting.since - 1]}
-    said.pop("each alarm", None)
     spans = [{"batches": span, "columns": plain_rows(found)} for span, found in compared]
-    said |= {"batches": watched.batches, "compared": spans}
-    if alarms := watched.each_alarm(monitor):
-        said |= {"each alarm": [dict(zip(("batches", "changed"), each, strict=True)) for each in alarms]}
-    said |= {"not judged": watched.unread} if watched.unread else {}
+    said |= {"batches": watched.batches, "compared": spans, "not judged": watched.unread}
+    said |= {"each alarm": alarms_in_facts(watched.each_alarm(monitor))}
     notes = in_own_words(_notes(watched, reading, monitor)[:-1])
     outputs.tell_json({**said, "notes": notes, "meanmap": __version__})
 

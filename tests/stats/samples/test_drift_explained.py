@@ -164,3 +164,26 @@ def test_two_values_as_often_as_each_other_have_no_kurtosis_below_one():
     two, many = np.array([1.0, 1.0, 3.0, 3.0]), np.tile([0.0, 1.0], 500)
     assert not drift_columns._spreads_differ(two, two + 1e-9)
     assert drift_columns._spreads_differ(many, 3 * many)
+
+
+def test_a_rare_new_label_is_named_from_the_first_alarm():
+    """Its simultaneous interval contains zero, and its column's p-value is .002: "no column clearly by itself"."""
+    named = []
+    for seed in (410, 413, 414):
+        rng = np.random.default_rng(seed)
+
+        def rows(n, share, rng=rng):
+            city = np.where(rng.random(n) < share, "ES", rng.choice(["DE", "FR", "AT"], n, p=[0.6, 0.3, 0.1]))
+            return {"a": rng.normal(size=n), "b": rng.exponential(size=n), "city": city}
+
+        monitor = mm.DriftMonitor.of(rows(1000, 0.0), rng=seed)
+        assert monitor.to_dict()["lasting"] is None
+        assert monitor.to_dict()["each alarm"] == []
+        for k in range(8):
+            monitor = monitor.step(rows(150, 0.05 if k > 2 else 0.0))
+        alarms = monitor.to_dict()["each alarm"]
+        named += [each["changed"].startswith("city = ") for each in alarms]
+        # It is one drift, which goes on.
+        assert set(monitor.alarms[1:]) <= set(monitor.repeats)
+    assert len(named) >= 9
+    assert all(named)

@@ -16,6 +16,7 @@ from meanmap.stats.samples.by_column import ColumnDifference
 from meanmap.stats.samples.comparing import differences_of_all
 from meanmap.stats.samples.drift_cells import pvalue_of
 from meanmap.stats.samples.drift_gaps import Gaps
+from meanmap.stats.samples.drift_words import RARELY
 from meanmap.stats.samples.own_rows import OwnRows
 from meanmap.stats.samples.relations import changed_relations
 from meanmap.stats.samples.two_sample import two_sample_test
@@ -27,8 +28,6 @@ __all__ = ["Rows", "moved_columns", "over_time", "typical"]
 # spread is shown if the mean does not clearly differ, or if the spread differs by this many standard errors; a value is
 # shown if its frequency has a probability of at most this.
 LEVEL, ERRORS, CHANCE = 0.05, 4.0, 1e-4
-# A changed dependence that no correlation shows has no numbers, and is named if its p-value is at most this.
-RARELY = 0.005
 # P-values of columns use separate permutations, so the test of all columns, whose p-value is not used, takes few.
 # P-values are from at most this many rows of each side, drawn at random; means and shares are those of all rows.
 FEWEST_DRAWS, MOST_TESTED = 19, 8192
@@ -147,7 +146,7 @@ def moved_columns(before: Rows, here: Rows, seed: int) -> list[dict[str, Any]]:
 
 
 def _dependence(name: str, pvalue: float) -> dict[str, Any]:
-    """A changed dependence of a column on others that is no rank correlation."""
+    """A changed dependence of a column on others that is no rank correlation, and so has no numbers."""
     row = {"column": name, "what": f"dependence of {name} on other columns", "reference": None, "batches": None}
     row |= {"difference": None, "pvalue": min(2 * pvalue, 1.0), "clear": True, "label": None, "of": ""}
     return {**row, "cells": ["", "", ""]}

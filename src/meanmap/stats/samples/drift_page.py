@@ -14,7 +14,16 @@ from meanmap.stats.samples.drift_picture import others_of
 from meanmap.stats.samples.drift_record import MOST_EXPLAINED
 from meanmap.stats.samples.drift_words import AGAIN, ALARMS, alarms_in_lines, alike_once, in_lines, lasts_in, table_of
 
-__all__ = ["ABOUT", "MOST_COLUMNS", "facts_of", "in_words", "monitor_page", "plain_rows", "with_repeats"]
+__all__ = [
+    "ABOUT",
+    "MOST_COLUMNS",
+    "alarms_in_facts",
+    "facts_of",
+    "in_words",
+    "monitor_page",
+    "plain_rows",
+    "with_repeats",
+]
 
 # At most this many columns are printed for an alarm.
 MOST_COLUMNS = 5
@@ -91,10 +100,14 @@ def facts_of(monitor: Any) -> dict[str, Any]:
     facts |= plain(monitor, "run_length", "limit", "pvalue_limit", "seed", "pvalues", "evidence", "alarms", "repeats")
     facts["notes"] = list(dict.fromkeys((*monitor.standing, *monitor.notes)))
     spans = [{"batches": span, "columns": plain_rows(rows)} for span, rows in _compared(monitor, last=False)]
-    alarms = [dict(zip(("batches", "changed"), each, strict=True)) for each in _each_alarm(monitor)]
-    if monitor.lasting:
-        facts["lasting"] = {**plain(monitor.lasting, "since", "pvalue"), "seen": monitor.lasting.is_seen}
-    return facts | {"compared": spans} | ({"each alarm": alarms} if alarms else {})
+    lasting = monitor.lasting and {**plain(monitor.lasting, "since", "pvalue"), "seen": monitor.lasting.is_seen}
+    alarms = [] if monitor.record is None else monitor.record.each_alarm()
+    return facts | {"lasting": lasting or None, "compared": spans, "each alarm": alarms_in_facts(alarms)}
+
+
+def alarms_in_facts(alarms: Sequence[tuple[str, str]]) -> list[dict[str, str]]:
+    """The batches of each alarm, and what changed, ready for JSON."""
+    return [dict(zip(("batches", "changed"), each, strict=True)) for each in alarms]
 
 
 def _notes(monitor: Any) -> list[str]:
@@ -110,7 +123,7 @@ def _notes(monitor: Any) -> list[str]:
 
 def _each_alarm(monitor: Any) -> list[tuple[str, str]]:
     """The batches of each alarm, and what changed, if not all tables are kept."""
-    return [] if monitor.record is None else monitor.record.each_alarm()
+    return monitor.record.each_alarm() if monitor.record is not None and monitor.record.lacks_tables() else []
 
 
 def monitor_page(monitor: Any, brief: bool, names: Sequence[str] = ()) -> Page:

@@ -223,10 +223,12 @@ class Record(Value):
             named = named | here if drift.goes_on else here
         return tuple(found)
 
+    def lacks_tables(self, known: int = 0) -> bool:
+        """Whether tables of some alarms after the batch `known` are not kept."""
+        return bool(self.earlier) and self.earlier[-1].last > known
+
     def each_alarm(self, known: int = 0, names: Sequence[str] = ()) -> list[tuple[str, str]]:
-        """The batches of each alarm after the batch `known`, and what changed in them, if not all tables are kept."""
-        if not self.earlier or self.earlier[-1].last <= known:
-            return []
+        """The batches of each alarm after the batch `known`, and what changed in them."""
         drifts = sorted((*self.drifts, *self.earlier), key=lambda drift: drift.last)
         return [(drift.span(names), drift.changed) for drift in drifts if drift.last > known]
 

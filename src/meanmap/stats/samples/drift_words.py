@@ -10,6 +10,7 @@ from meanmap.core.language import in_few_words
 __all__ = [
     "AGAIN",
     "ALARMS",
+    "RARELY",
     "alarms_in_lines",
     "alike_once",
     "clear_in",
@@ -27,8 +28,9 @@ BARS = "▁▂▃▄▅▆▇█"
 ALARMS = ("alarm", "what changed")
 # How lists of batches call an alarm that repeats a known drift.
 AGAIN = "alarm, known drift"
-# A line about an alarm names at most this many changes, of columns whose p-value is at most this.
-MOST_CHANGES, LEVEL = 3, 0.05
+# A line about an alarm names at most this many changes, of columns whose p-value is at most this. Where no interval
+# excludes zero, it names columns whose p-value is at most the third number.
+MOST_CHANGES, LEVEL, RARELY = 3, 0.05, 0.005
 NOTHING = "no column clearly by itself"
 
 
@@ -66,7 +68,7 @@ def alike_once(compared: Sequence[tuple[str, Any]]) -> list[tuple[str, Any, str]
     """
     found: list[tuple[str, Any, Any, list[str]]] = []
     for span, rows in compared:
-        most = [each["column"] for each in rows if each["clear"] and (each["pvalue"] or 0.0) <= LEVEL][:1]
+        most = [each["column"] for each in clear_in(rows)][:1]
         if found and most and most == found[-1][2]:
             found[-1][3].append(span)
         else:
@@ -83,8 +85,12 @@ def _again(spans: Sequence[str]) -> str:
 
 
 def clear_in(found: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
-    """The rows of columns that have clearly changed by themselves."""
-    return [each for each in found if each["clear"] and each["pvalue"] is not None and each["pvalue"] <= LEVEL]
+    """The rows of columns that have clearly changed by themselves; if there are none, the first row of each column
+    whose own p-value is small, as that of a new label that few rows have.
+    """
+    small = [each for each in found if each["pvalue"] is not None and each["pvalue"] <= LEVEL]
+    first = {each["column"]: each for each in reversed(small) if each["pvalue"] <= RARELY}
+    return [each for each in small if each["clear"]] or [each for each in small if each is first.get(each["column"])]
 
 
 def in_one_line(found: Sequence[Mapping[str, Any]]) -> str:
@@ -92,9 +98,12 @@ def in_one_line(found: Sequence[Mapping[str, Any]]) -> str:
 
     Examples
     --------
-    >>> row = {"what": "mean weight", "pvalue": 0.01, "clear": True, "cells": ["5.1", "7.3", "2.2 (1.9 to 2.5)"]}
-    >>> in_one_line([row, {**row, "pvalue": 0.4}]), in_one_line([{**row, "pvalue": 0.4}]), in_one_line([])
-    ('mean weight 5.1 → 7.3', 'no column clearly by itself', 'no column clearly by itself')
+    >>> row = {"column": "weight", "what": "mean weight", "pvalue": 0.01, "clear": True, "cells": ["5.1", "7.3", ""]}
+    >>> in_one_line([row, {**row, "pvalue": 0.4}]), in_one_line([{**row, "pvalue": 0.4}])
+    ('mean weight 5.1 → 7.3', 'no column clearly by itself')
+    >>> label = {"what": "city = Ulm", "pvalue": 0.002, "clear": False, "cells": ["0%", "3%", "3 (-1 to 7) points"]}
+    >>> in_one_line([{**label, "column": "city"}, {**label, "column": "city", "what": "city = Rom"}])
+    'city = Ulm 0% → 3%'
     """
     clear = clear_in(found)
     ends = (" → ".join(filter(None, each["cells"][:2])) for each in clear)
