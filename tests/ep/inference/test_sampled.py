@@ -36,7 +36,10 @@ def test_large_errors_are_in_the_status():
     few, many = vector(1000), vector(100_000)
     assert few.report.status == "converged, but errors of sampling are large"
     assert few.report.converged
-    assert any("'w' by 0." in note and "Four times the points" in note for note in few.report.notes)
+    assert any(
+        "'w' by 0." in note and "Four times the points, messages=ep.ImportanceSampling(4_000)," in note
+        for note in few.report.notes
+    )
     assert many.report.status == "converged"
     assert not any("Four times" in note for note in many.report.notes)
 

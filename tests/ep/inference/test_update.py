@@ -221,6 +221,15 @@ def test_a_batch_that_did_not_converge_is_remembered():
     assert found.report.status == f"converged, but an earlier batch {first.report.status}"
 
 
+def test_labels_that_updates_take_apart_are_not_advised_a_normal_belief():
+    a, b = (ep.Variable(name, ep.Categorical, dimension=2) for name in "ab")
+    first = ep.infer(ep.FactorGraph(ep.Table([[0.4, 0.1], [0.1, 0.4]], a, b)))
+    (note,) = first.update(ep.FactorGraph(ep.Table([0.9, 0.1], a))).report.notes
+    assert note.endswith("left beliefs about them as they were: give all rows to one run of infer")
+    note = first.update(ep.FactorGraph(ep.Table([0.9, 0.1], a), ep.Table([0.9, 0.1], b))).report.notes[0]
+    assert note.endswith("may be off: give all rows to one run of infer")
+
+
 def test_a_plate_that_returns_after_another_of_its_name_is_refused():
     # It was taken as new: the mean was off by a third of its standard deviation, "converged".
     mu = ep.Variable("mu", ep.Normal(0.0, 9.0))

@@ -210,7 +210,9 @@ class Posterior(Paged, Mapping[str, Family]):
         new = infer(model, known if messages is None else messages, **settings)
         report = new.report
         left_out = self._left_out.after(self._variables, new._left_out, priors, batch.variables)
-        for doubt, note in left_out.doubts():
+        # The user's own objects, by which the next batch is recognised.
+        variables = self._variables | batch.variables
+        for doubt, note in left_out.doubts(variables):
             status = f"{report.status}, but {doubt}" if report.status == "converged" else report.status
             report = replace(report, status=status, notes=(*report.notes, note))
         return Posterior(
@@ -223,8 +225,7 @@ class Posterior(Paged, Mapping[str, Family]):
             new.doubt,
             new.standard_errors,
             self.oracles | new.oracles,
-            # The user's own objects, by which the next batch is recognised.
-            self._variables | batch.variables,
+            variables,
             left_out,
             replaced=[*(known for known in self._replaced if known() is not None), *self._replaced_by(batch)],
         )

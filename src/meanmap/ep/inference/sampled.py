@@ -31,28 +31,33 @@ class Sampled:
         By factor, the least effective sample size of its members.
     log_evidence : number
         The standard error of the log evidence; 0 where no factor is sampled.
+    more : str
+        The oracle with four times the points of the first sampled factor, as it is typed; empty for other oracles.
     """
 
     standard_errors: dict[str, np.ndarray] = field(default_factory=dict)
     effective: dict[str, float] = field(default_factory=dict)
     log_evidence: float = 0.0
+    more: str = ""
 
     @classmethod
     def of(cls, factors: tuple[Factor, ...], happened: tuple[Happened, ...]) -> "Sampled":
         """After the last sweep. Errors of members of a plate, and of factors, are independent: their squares add up."""
         squares: dict[str, np.ndarray] = {}
-        effective, evidence = {}, 0.0
+        effective, evidence, more = {}, 0.0, ""
         for factor, one in zip(factors, happened, strict=True):
             if one.effective is not None:
                 size = np.asarray(_real(one.effective, factor))
                 effective[factor.name] = float(size.min())
-                if isinstance(getattr(factor, "oracle", None), Sampler):
+                oracle = getattr(factor, "oracle", None)
+                if isinstance(oracle, Sampler):
                     evidence += float((1 / size).sum())
+                    more = more or f"ep.{type(oracle).__name__}({4 * oracle.points:_})"
             for argument, error in zip(factor.arguments, one.mean_errors or (), strict=False):
                 if error is not None:
                     before = squares.get(argument.name, 0.0)
                     squares[argument.name] = before + _summed(np.asarray(_real(error, factor)) ** 2, argument, factor)
-        return cls({name: np.sqrt(square) for name, square in squares.items()}, effective, evidence**0.5)
+        return cls({name: np.sqrt(square) for name, square in squares.items()}, effective, evidence**0.5, more)
 
     @property
     def few(self) -> bool:
@@ -81,7 +86,8 @@ class Sampled:
             return []
         listed = ", ".join(f"{name!r} by {share:.2g}" for name, share in large.items())
         said = f"sampling leaves means uncertain, in standard deviations: {listed}"
-        return [f"{said}. Four times the points, as in messages=ep.ImportanceSampling(40_000), halve that"]
+        points = f"Four times the points, messages={self.more}," if self.more else "Four times the draws"
+        return [f"{said}. {points} halve that"]
 
 
 def _real(value: Any, factor: Factor) -> Any:

@@ -7,13 +7,12 @@ from typing import Any
 from meanmap.core.language import in_few_words
 from meanmap.ep.factor import Factor
 from meanmap.ep.variables import Variable
+from meanmap.families import MultivariateNormal, Normal
 
 __all__ = ["LeftOut"]
 
-_ADVICE = (
-    "give them one belief, such as ep.Variable(name, ep.MultivariateNormal(mean, covariance)), or all rows to one run "
-    "of infer"
-)
+_ONE_BELIEF = "give them one belief, such as ep.Variable(name, ep.MultivariateNormal(mean, covariance))"
+_TO_ONE_RUN = "all rows to one run of infer"
 
 _PLAIN, _OFF = "converged", "means and standard deviations may be off"
 # The names of the variables of each factor that has several.
@@ -69,8 +68,8 @@ class LeftOut:
             tuple(name for name in behind if name in shared or name not in new),
         )
 
-    def doubts(self) -> list[tuple[str, str]]:
-        """What a status says, and a note: the largest doubt first."""
+    def doubts(self, variables: Mapping[str, Variable]) -> list[tuple[str, str]]:
+        """What a status says of these variables, and a note: the largest doubt first."""
         doubts = []
         for status in self.statuses:
             doubt = status.removeprefix(f"{_PLAIN}, but ")
@@ -85,13 +84,13 @@ class LeftOut:
         if self.apart:
             note = (
                 f"{_named(self.apart)}: earlier factors tie these numbers together, and an update takes beliefs about "
-                f"them as independent, so that {_OFF}: {_ADVICE}"
+                f"them as independent, so that {_OFF}: {_advice(self.apart, variables)}"
             )
             doubts.append((_OFF, note))
         if self.behind:
             note = (
                 f"{_named(self.behind)}: earlier factors tie these numbers to those of a batch that lacked them, and "
-                f"it left beliefs about them as they were: {_ADVICE}"
+                f"it left beliefs about them as they were: {_advice(self.behind, variables)}"
             )
             doubts.append(("some beliefs were not updated", note))
         return doubts
@@ -111,6 +110,12 @@ class LeftOut:
         """Variables which factors join with shared ones, and which the batch lacks."""
         tied = {name for part in _tied(self.joins) if part & set(shared) for name in part}
         return [name for name in variables if name in tied and name not in shared and name not in new]
+
+
+def _advice(names: Sequence[str], variables: Mapping[str, Variable]) -> str:
+    """What to type; only numbers with normal beliefs can have one belief."""
+    normal = all(variables[name].family in (Normal, MultivariateNormal) for name in names)
+    return f"{_ONE_BELIEF}, or {_TO_ONE_RUN}" if normal else f"give {_TO_ONE_RUN}"
 
 
 def _tied(joins: Joins) -> list[set[str]]:
