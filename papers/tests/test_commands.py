@@ -26,5 +26,7 @@ def test_the_figures_are_listed():
     assert [line for line in lines if line in PAPERS.values()] == list(PAPERS.values())
     listed = {line.split()[0]: line for line in lines if " min  " in line}
     assert list(listed) == list(all_experiments())
-    assert all(listed[id].endswith(each.title) for id, each in all_experiments().items())
-    assert max(map(len, lines)) <= 120
+    assert all(listed[id].endswith(f"  {each.title} ({each.place})") for id, each in all_experiments().items())
+    assert listed["messages-compound-gamma"].endswith("(figure 4)")
+    assert listed["loopy-stereo"].endswith("(ours)")
+    assert max(map(len, lines)) <= 128

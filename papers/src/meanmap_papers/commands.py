@@ -16,7 +16,7 @@ PATIENCE = 10
 
 
 def list_experiments() -> None:
-    """List the figures of the papers that `reproduce` can run, by paper: id, minutes, and what is shown."""
+    """List the figures of the papers that `reproduce` can run, by paper: id, minutes, what is shown, and where."""
     from meanmap_papers.registry import PAPERS, all_experiments
 
     say("Figures that `meanmap reproduce` can run, with minutes at the scale quick (--scale paper takes longer)")
@@ -24,7 +24,7 @@ def list_experiments() -> None:
         say(f"\n{source}")
         for each in all_experiments().values():
             if paper in each.run.__module__.split("."):
-                say(f"{each.id:32}{each.minutes['quick']:>5g} min  {each.title}")
+                say(f"{each.id:30}{each.minutes['quick']:>4g} min  {each.title} ({each.place})")
 
 
 def reproduce(

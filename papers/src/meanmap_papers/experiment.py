@@ -5,6 +5,7 @@ To add one, write a module in the folder of its paper (such as `trees`) that def
 """
 
 import math
+import re
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -290,6 +291,12 @@ class Experiment:
     run: Callable[[Setting], Outcome] = field(repr=False)
     data: tuple[str, ...] = ()
     stand_in: str = ""
+
+    @property
+    def place(self) -> str:
+        """The first place in the paper."""
+        places = self.source.partition("), ")[2]
+        return "ours" if self.source.startswith("Ours") else re.split("[:;]", places)[0]
 
     def __post_init__(self) -> None:
         missing = [scale for scale in SCALES if scale not in self.minutes]

@@ -191,7 +191,7 @@ def table(found: dict, chosen: dict) -> tuple[tuple[str, ...], ...]:
 EXPERIMENT = Experiment(
     "loopy-competitors",
     "Kernel, mixture, particle, Gaussian and discretised belief propagation",
-    "Song et al. (2011), abstract, and appendix, sections 1 and 2",
+    "Song et al. (2011), abstract; appendix, sections 1 and 2",
     (
         Claim(
             "faster than classical belief propagation (abstract). On depth the appendix lists discretised belief "

@@ -145,7 +145,7 @@ def _exponents(name: str, found: dict[tuple[str, int], np.ndarray]) -> np.ndarra
 EXPERIMENT = Experiment(
     "loopy-cost",
     "What a message costs, against the number of pairs",
-    "Song et al. (2011), appendix, section 3, and Song, Gretton & Guestrin (2010), section 5: costs that were stated",
+    "Song et al. (2011), appendix, section 3; Song, Gretton & Guestrin (2010), section 5: costs that were stated",
     (
         *(
             Claim(says, f"exponent, {name}", power - NEAR, power + NEAR, scales=("paper",), ours=True)

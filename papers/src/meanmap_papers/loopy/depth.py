@@ -183,7 +183,7 @@ def outcome(errors: np.ndarray, shown: Any, scenes: str, *notes: str, methods: t
 EXPERIMENT = Experiment(
     "loopy-depth",
     "Depth of rendered rooms from one picture",
-    "Song et al. (2011), abstract (depth prediction from still images), and appendix, section 2.1",
+    "Song et al. (2011), abstract: depth prediction from still images; appendix, section 2.1",
     tuple(
         Claim(
             f"a smaller error than {name}{', whose levels are not tuned' * ('discrete' in name)}",

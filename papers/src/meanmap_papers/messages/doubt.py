@@ -210,7 +210,7 @@ BANDS: tuple[tuple[str, str | tuple[tuple[str, ...], ...], float, float], ...] =
 EXPERIMENT = Experiment(
     "messages-doubt",
     "Uncertainty against error, and outside the training region",
-    "Jitkrittum et al. (2015), draft, introduction and figures 3, 4 and 10",
+    "Jitkrittum et al. (2015), draft, figures 3, 4 and 10; its introduction",
     (
         *(Claim(says, name, low, high, scales=("quick", "paper")) for says, name, low, high in BANDS),
         Claim(

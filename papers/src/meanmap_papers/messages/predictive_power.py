@@ -170,7 +170,7 @@ NOTES = (
 EXPERIMENT = Experiment(
     "messages-predictive-power",
     "Predicted messages of the logistic factor: kernels, forests, a network",
-    "Jitkrittum et al. (2015), draft, figure 2 and the table of kernels it promised",
+    "Jitkrittum et al. (2015), draft, figure 2; the table of kernels it promised",
     (
         Claim(
             "the kernel on embeddings is better than customised features (introduction), which the sentence ascribes "

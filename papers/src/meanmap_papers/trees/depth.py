@@ -125,7 +125,7 @@ def run(setting: Setting) -> Outcome:
 EXPERIMENT = Experiment(
     "trees-theorem-3-depth",
     "Theorem 3: errors against the distance from the evidence",
-    "Song, Gretton & Guestrin (2010), theorem 3 and its proof; the measurement is ours",
+    "Song, Gretton & Guestrin (2010), theorem 3; its proof, and a measurement of ours",
     (
         Claim(
             "the error of messages as they are grows with each edge, on average: its factor",
