@@ -41,7 +41,7 @@ def run(setting: Setting) -> Outcome:
         """That of a pooled sample, half of it with round clusters and half with clusters twice as wide one way."""
         constants = usual | changed
         rng, half = setting.rng(run), int(constants["points"]) // 2
-        pooled = np.concatenate([grid_of_normals(rng, half, ratio) for ratio in (1.0, 2.0)])
+        pooled = np.concatenate([grid_of_normals(rng, half, ratio, balanced=True) for ratio in (1.0, 2.0)])
         fit = mm.learn_kernel(
             pooled,
             landmarks=int(constants["landmarks"]),
@@ -107,7 +107,7 @@ def errors_by_noise(setting: Setting, lengthscales: Mapping[float, float], tests
 
     def retained(ratio: float, run: int) -> list[bool]:
         rng = setting.rng(round(10 * ratio), run)
-        x, y = grid_of_normals(rng, SIZE, 1.0), grid_of_normals(rng, SIZE, ratio)
+        x, y = (grid_of_normals(rng, SIZE, each, balanced=True) for each in (1.0, ratio))
         found = (
             mm.two_sample_test(x, y, mm.kernels.RBF(float(each)), n_permutations=199, rng=run)
             for each in lengthscales.values()
