@@ -407,6 +407,18 @@ def _is_sure(interval: Interval) -> bool:
 
 
 def _apart(first: float, second: float) -> tuple[str, str]:
-    """Two numbers with enough digits to distinguish them, at least four; rounding errors do not count."""
+    """Two numbers with enough digits to distinguish them, at least four; rounding errors do not count. If four are too
+    few, enough to show the difference up to a tenth.
+
+    Examples
+    --------
+    >>> _apart(1013250.2, 1013255.4)
+    ('1013250', '1013255')
+    """
     shown = [(f"{first:.{digits}g}", f"{second:.{digits}g}") for digits in range(4, 15)]
-    return next((pair for pair in shown if pair[0] != pair[1]), shown[0])
+    apart = [pair for pair in shown if pair[0] != pair[1]]
+    if not apart or apart[0] == shown[0]:
+        return shown[0]
+    change = second - first
+    near = (pair for pair in apart if abs(float(pair[1]) - float(pair[0]) - change) <= abs(change) / 10)
+    return next(near, apart[0])
