@@ -89,7 +89,7 @@ def test_scores_along_arrows_are_those_of_beliefs(arrows):
     of_m = [arrows.columns["m"].read(NEW["m"], ""), np.log(arrows.columns["m"].scale)]
     laws = arrows.conditionals["m"].log_chance(arrows.columns["k"].read(NEW["k"], ""), of_m[0]) - of_m[1]
     expected = [np.log((1 - ONCE) * chances[label]) for label in NEW["k"][:3]]
-    np.testing.assert_allclose(scores - laws, [*expected, np.log(ONCE)])
+    np.testing.assert_allclose(scores - laws, [*expected, np.log(ONCE)], atol=2e-4)  # laws have no tails
 
 
 @pytest.mark.parametrize("name", ["network", "arrows"])

@@ -8,6 +8,7 @@ from scipy.special import expit, logit
 
 from meanmap.bp.conditionals.columns import CodedColumn
 from meanmap.bp.conditionals.components import ColumnComponents
+from meanmap.bp.conditionals.few_values import log_chance_of_values
 from meanmap.bp.conditionals.given_parents import GivenParents, joined
 from meanmap.bp.conditionals.in_range import InRange, number_given
 from meanmap.bp.conditionals.labels_given_parents import LabelsGivenParents
@@ -29,8 +30,6 @@ class AtPoints:
     ----------
     points : array (A,)
         Rising.
-    gaps : array (A,)
-        The distance from each to the nearest other number.
     which : LabelsGivenParents
         Of the points and, last, all other numbers.
     number : GivenParents, InRange or None
@@ -42,7 +41,6 @@ class AtPoints:
     """
 
     points: np.ndarray
-    gaps: np.ndarray
     which: LabelsGivenParents
     number: GivenParents | InRange | None
     unit: tuple[float, float]
@@ -64,8 +62,7 @@ class AtPoints:
             low, high = column.centre + column.scale * np.array(within)
             inside = replace(column, limits=(max(low, column.limits[0]), min(high, column.limits[1])))
             number = number_given(rows[others], values[others], inside)
-        gaps = np.array([np.min(np.abs(values[values != point] - point)) for point in points])
-        return cls(points, gaps, which, number, (column.centre, column.scale), within)
+        return cls(points, which, number, (column.centre, column.scale), within)
 
     @property
     def rows(self) -> int:
@@ -86,19 +83,19 @@ class AtPoints:
 
     def log_chance(self, rows: np.ndarray, value: np.ndarray) -> np.ndarray:
         """The logarithm of the density of numbers (m, 1) at rows of the parents, in the unit of the column that of the
-        probability of a point; where there are only points that of the nearest one, less further away.
+        probability of a point.
         """
-        apart, shares = np.abs(value - self.points), self.which.shares(rows)
-        at, nearest = np.arange(len(value)), apart.argmin(axis=1)
-        gap, away = self.gaps[nearest], apart[at, nearest]
-        with np.errstate(divide="ignore"):
-            logs = np.log(shares[at, nearest]) + np.log(self.unit[1])
-            rest = np.log(shares[:, -1])
+        shares = self.which.shares(rows)
         if self.number is None:
-            return logs - 6 * np.maximum(away / gap - 0.5, 0) ** 2
-        others = np.flatnonzero(away > 0)
-        if len(others):
-            logs[others] = rest[others] + self.number.log_chance(rows[others], value[others])
+            unit = float(np.ptp(self.points)), 1.0
+            logs = log_chance_of_values(shares, np.ones(2), self.points, value[:, 0], self.rows, unit)
+            return logs + np.log(self.unit[1])
+        others, point = ~np.isin(value[:, 0], self.points), np.abs(value - self.points).argmin(axis=1)
+        with np.errstate(divide="ignore"):
+            logs = np.log(shares[np.arange(len(value)), np.where(others, -1, point)])
+        logs[~others] += np.log(self.unit[1])
+        if others.any():
+            logs[others] += self.number.log_chance(rows[others], value[others])
         return logs
 
     def widths(self, value: np.ndarray) -> np.ndarray:

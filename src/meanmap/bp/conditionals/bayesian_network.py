@@ -95,7 +95,10 @@ class BayesianNetwork(Paged):
     of one sign, or between 0 and 1, stay so: they are regressed as logarithms, roots or log odds where left-out rows
     are more probable by two standard errors; otherwise draws outside the range are drawn again, or set to 0 or 1 if
     some rows have this value, which shifts means a little; logarithms of draws are finite if those of all rows are.
-    Draws of whole and of rounded numbers are rounded up or down at random, so that means stay what they are.
+    On such a scale draws stay near the range of the rows, and parents outside of the data count as at the nearest end,
+    with a note. Draws of whole and of rounded numbers are rounded up or down at random, so that means stay what they
+    are. Numbers of at most 20 values with an end that many rows have, such as ratings, are drawn from these values:
+    their probabilities are those of all rows, tilted to the mean that the regression gives.
     Densities of `predict` are smoothed and reach a little beyond; their means and variances are those of a thousand
     weighted draws, of `query` those of up to 4000. The Monte Carlo error of a mean is about the standard deviation over
     the root of "draws that count" in the report. Effects are those of the truncated factorisation (Pearl 2009, section

@@ -1,14 +1,16 @@
 """p(number | parents) of a column with one sign, or between 0 and 1: regressed on a scale on which it has no ends."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from meanmap.bp.beliefs.gain import clearly_better
 from meanmap.bp.conditionals.columns import CodedColumn
+from meanmap.bp.conditionals.few_values import FewValues, log_chance_of_values
 from meanmap.bp.conditionals.given_parents import GivenParents
 from meanmap.bp.conditionals.held_out import HeldOut
 from meanmap.bp.conditionals.transformations import KINDS, LEAST_VALUES, MOST_GAIN, Transformation
+from meanmap.bp.frequent import few_values
 from meanmap.core.points import spread_rows
 
 __all__ = ["InRange", "number_given"]
@@ -21,6 +23,12 @@ NEAR = 9
 AGAIN = 20
 # Numbers that were standardised and back are equal to a limit if they differ by less than this share of the scale.
 ROUNDED = 1e-9
+# A number of few values has an end where at least this many rows, and this share of them, have the outermost one.
+LEAST_AT_END, AT_END = 5, 0.02
+# Of logarithms, roots and log odds, draws pass the range of the rows at most by the distance from the end of the range
+# to the OUTER-th row from it, or with few rows to that of a share MOST_OUTER of them: if tails are exponential on that
+# scale, by three times the mean distance.
+OUTER, MOST_OUTER = 20, 0.05
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,10 +47,14 @@ class InRange:
         In the unit of the column. Where no row is at a limit, draws at or beyond it are drawn again.
     reached : pair of float
         The least and the largest number of all rows, to which all other draws beyond the limits are set.
+    farthest : pair of float
+        Between which draws are, in the unit of the column.
     within : pair of float
         Where the transformation is regular; beyond the density falls as the kernel does there.
     step : float
         Of whole or rounded numbers: their density is a probability over the step. Else 0.
+    few : FewValues or None
+        The shares of all values, if these are few.
     """
 
     law: GivenParents
@@ -51,8 +63,10 @@ class InRange:
     scale: float
     limits: tuple[float, float]
     reached: tuple[float, float]
+    farthest: tuple[float, float]
     within: tuple[float, float]
     step: float
+    few: FewValues | None = None
 
     @classmethod
     def fit(cls, rows: np.ndarray, raw: np.ndarray, transformation: Transformation, column: CodedColumn) -> "InRange":
@@ -62,9 +76,22 @@ class InRange:
         cells = None
         if column.step:
             cells = _transformed(transformation, *_cell(raw[:, 0], column.step, column.limits)).T
-        law = GivenParents.fit(rows, transformation(raw), cells)
-        reached = float(raw.min()), float(raw.max())
-        return cls(law, transformation, column.centre, column.scale, column.limits, reached, within, column.step)
+        transformed = transformation(raw)
+        law = GivenParents.fit(rows, transformed, cells)
+        reached, farthest = (float(raw.min()), float(raw.max())), (-np.inf, np.inf)
+        if not plain:
+            ordered, outer = np.sort(transformed[:, 0]), max(min(OUTER, int(MOST_OUTER * len(raw))), 1)
+            ends = 2 * ordered[[0, -1]] - ordered[[outer, -1 - outer]]
+            farthest = tuple(transformation.back(ends).tolist())
+        few = None
+        if _few(raw, column) and not law.follows:
+            some, means = spread_rows(len(rows), len(law.values)), law.means(rows)
+            means[some] = transformed[some, 0] - law.sizes(rows[some]) * law.values  # without the row itself
+            few = FewValues.fit(
+                transformation.back(means) if rows.shape[1] else np.full(len(raw), raw.mean()), raw[:, 0]
+            )
+        units = transformation, column.centre, column.scale, column.limits
+        return cls(law, *units, reached, farthest, within, column.step, few)
 
     @property
     def rows(self) -> int:
@@ -77,6 +104,9 @@ class InRange:
 
     def draw(self, rows: np.ndarray, random: np.random.Generator, smooth: bool = False) -> np.ndarray:
         """Draw one value (m, 1) for each row of the parents, by residuals of rows or by their smooth density."""
+        rows = self._within_ends(rows)
+        if self.few is not None:
+            return (self.few.draw(self._means(rows), random) - self.centre) / self.scale
         raw = self._drawn(rows, random, smooth)
         for _ in range(AGAIN):
             out = np.flatnonzero(self._beyond(raw).any(axis=1))
@@ -96,11 +126,15 @@ class InRange:
         if not self.step:
             return raw
         if self.transformation.kind == "plain":
-            means = self._raw(self.law.means(rows)[:, None])
+            means = self._means(rows)[:, None]
             away, over = raw - means, (raw - self.reached[0]) / self.step % 1
             added = self.step**2 * np.mean(over * (1 - over))
             raw = means + away * np.sqrt(1 - added / max(np.mean(away**2), added, np.finfo(float).tiny))
         return self._on_steps(raw, random.random(raw.shape))
+
+    def _means(self, rows: np.ndarray) -> np.ndarray:
+        """What is expected at rows of the parents, (m,), if numbers are not transformed."""
+        return self._raw(self.law.means(rows))
 
     def _on_steps(self, raw: np.ndarray, up: np.ndarray) -> np.ndarray:
         """Multiples of the step beyond the least number, down unless numbers are this share of it below the next."""
@@ -110,6 +144,7 @@ class InRange:
 
     def log_chance(self, rows: np.ndarray, value: np.ndarray) -> np.ndarray:
         """The logarithm of the density of numbers (m, 1) at rows of the parents."""
+        rows = self._within_ends(rows)
         if self.step:
             return self._log_chance_of_rounded(rows, self.centre + self.scale * value[:, 0])
         raw, slopes = self._regular(value)
@@ -120,6 +155,11 @@ class InRange:
         """From the probability of all that is rounded to numbers (m,), or set to them as the limit, of which numbers
         beyond the limits have none. One row in n + 1 is reserved for numbers that no row has, of a Cauchy distribution.
         """
+        if self.few is not None:
+            shares = self.few(self._means(rows))
+            unit = self.step, self.scale
+            logs = log_chance_of_values(shares, self.few.often, self.few.values, raw, self.rows, unit)
+            return logs - np.log(self.step / self.scale)
         half, ends = self.step / 2, _cell(raw, self.step, self.limits)
         unseen = np.diff(np.arctan((np.array([raw - half, raw + half]) - self.centre) / self.scale), axis=0)[0] / np.pi
         seen = np.log(self.rows) + self.law.log_mass(rows, *_transformed(self.transformation, *ends))
@@ -127,22 +167,33 @@ class InRange:
         return np.logaddexp(seen, np.log(unseen)) - np.log((self.rows + 1) * self.step / self.scale)
 
     def widths(self, value: np.ndarray) -> np.ndarray:
-        """The bandwidth by which draws are smoothed to a density."""
+        """The bandwidth by which draws are smoothed to a density; few values are not."""
+        if self.few is not None:
+            return np.zeros(value.shape)
         return np.maximum(self.law.width * np.exp(-self._regular(value)[1]), LEAST_WIDTH)
 
     def moved(self, before: np.ndarray, value: float, after: np.ndarray) -> float:
         """The number of the same rank given parents `after` as `value` given `before`: see `GivenParents`."""
         if np.array_equal(before, after):
             return value
+        before, after = self._within_ends(before), self._within_ends(after)
         return self._back(self.law.moved(before, self._transformed(value), after))
 
     def log_odds(self, rows: np.ndarray, value: float) -> float:
         """log F / (1 − F) of a number at a row of the parents (1, q)."""
-        return self.law.log_odds(rows, self._transformed(value))
+        return self.law.log_odds(self._within_ends(rows), self._transformed(value))
 
     def at_odds(self, rows: np.ndarray, wanted: float) -> float:
         """The number with these log odds at a row of the parents (1, q)."""
-        return self._back(self.law.at_odds(rows, wanted))
+        return self._back(self.law.at_odds(self._within_ends(rows), wanted))
+
+    @property
+    def extrapolates(self) -> bool:
+        """Whether means outside the data follow a line; otherwise parents count as at the nearest end."""
+        return self.few is None and self.transformation.kind == "plain"
+
+    def _within_ends(self, rows: np.ndarray) -> np.ndarray:
+        return rows if self.extrapolates else np.clip(rows, self.law.low, self.law.high)
 
     def _transformed(self, value: float) -> float:
         return float(self.transformation(self._regular(np.array([value]))[0])[0])
@@ -161,9 +212,12 @@ class InRange:
             return self.transformation.back(transformed)
 
     def _beyond(self, raw: np.ndarray) -> np.ndarray:
-        """Whether numbers (m, 1) are at or beyond the lower or upper limit, if no training row reached it, (m, 2)."""
-        (low, high), (least, most) = self.limits, self.reached
-        return np.concatenate([(raw <= low) & (least > low), (raw >= high) & (most < high)], axis=1)
+        """Whether numbers (m, 1) are at or beyond the lower or upper limit, if no training row reached it, or farther
+        out than draws may be, (m, 2).
+        """
+        (low, high), (least, most), (first, last) = self.limits, self.reached, self.farthest
+        below, above = ((raw <= low) & (least > low)) | (raw < first), ((raw >= high) & (most < high)) | (raw > last)
+        return np.concatenate([below, above], axis=1)
 
     def _settled(self, raw: np.ndarray) -> np.ndarray:
         """Numbers (m, 1) within the limits, standardised."""
@@ -183,13 +237,23 @@ def number_given(rows: np.ndarray, values: np.ndarray, column: CodedColumn) -> G
     raw = np.clip(column.centre + column.scale * values, *column.limits)
     for limit in column.limits:  # which rows that have it miss by rounding
         raw[np.abs(raw - limit) < ROUNDED * column.scale] = limit
+    few = _few(raw, column)
+    if few:  # ratings end at the least and the largest
+        column = replace(column, limits=(float(raw.min()), float(raw.max())))
     plain = InRange.fit(rows, raw, Transformation("plain", 0.0, -np.inf, np.inf, column.centre, column.scale), column)
     tried = _tried(rows, raw[:, 0]) if rows.shape[1] and column.column.kind in ("number", "count") else None
-    if tried is None:
+    if tried is None or few:
         return plain
     other = InRange.fit(rows, raw, tried, column)
     gain = np.clip(_left_out(other, rows, raw[:, 0]) - _left_out(plain, rows, raw[:, 0]), -MOST_GAIN, MOST_GAIN)
     return other if clearly_better(gain) else plain
+
+
+def _few(raw: np.ndarray, column: CodedColumn) -> bool:
+    """Whether rounded numbers (n, 1) have few values, the first or the last of them often, where no tail ends."""
+    often = max(np.sum(raw == raw.min()), np.sum(raw == raw.max()))
+    least = max(LEAST_AT_END, AT_END * len(raw))
+    return bool(column.step) and raw.min() < raw.max() and least <= often and few_values(raw)
 
 
 def _tried(rows: np.ndarray, raw: np.ndarray) -> Transformation | None:

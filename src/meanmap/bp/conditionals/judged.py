@@ -9,7 +9,7 @@ import numpy as np
 from meanmap.bp.beliefs.gain import Gain
 from meanmap.bp.conditionals.columns import CodedColumn, CodedTable
 from meanmap.bp.conditionals.given_parents import joined
-from meanmap.bp.conditionals.laws import law_given
+from meanmap.bp.conditionals.laws import law_given, log_score
 from meanmap.bp.conditionals.pages import scores_page
 from meanmap.core.types import Axes
 from meanmap.core.values import Value
@@ -104,7 +104,7 @@ def _left_out(inputs: Sequence[np.ndarray], values: np.ndarray, part: np.ndarray
     for p in np.unique(part):
         left = part == p
         law = law_given([each[~left] for each in inputs], values[~left], column)
-        found[left] = law.log_chance(joined([each[left] for each in inputs], int(left.sum())), values[left])
+        found[left] = log_score(law, column, joined([each[left] for each in inputs], int(left.sum())), values[left])
     return found
 
 

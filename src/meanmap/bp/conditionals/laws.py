@@ -4,6 +4,7 @@ from collections.abc import Hashable, Iterable, Mapping, Sequence
 
 import numpy as np
 
+from meanmap.bp.beliefs.tails import with_tails
 from meanmap.bp.conditionals.at_points import AtPoints
 from meanmap.bp.conditionals.columns import FAR, CodedColumn
 from meanmap.bp.conditionals.given_parents import GivenParents, joined
@@ -11,7 +12,10 @@ from meanmap.bp.conditionals.in_range import InRange, number_given
 from meanmap.bp.conditionals.labels_given_parents import LabelsGivenParents
 from meanmap.core.held import holds_floats
 
-__all__ = ["Law", "beyond_data", "law_given", "pooled_labels", "pooled_note"]
+__all__ = ["Law", "beyond_data", "law_given", "log_score", "pooled_labels", "pooled_note"]
+
+# In scores, tails of numbers begin this many standard deviations from the mean.
+TAILS = 3.0
 
 Law = GivenParents | InRange | AtPoints | LabelsGivenParents
 
@@ -22,6 +26,17 @@ def law_given(parents: Sequence[np.ndarray], values: np.ndarray, column: CodedCo
     if values.shape[1] == 1:
         return AtPoints.fit(parents, values, column) or number_given(rows, values, column)
     return LabelsGivenParents.fit(rows, tuple(each.shape[1] for each in parents), values)
+
+
+def log_score(law: Law, column: CodedColumn, rows: np.ndarray, values: np.ndarray) -> np.ndarray:
+    """The logarithm of the density of numbers or labels (m, width) at rows of the parents, of numbers that are not
+    rounded with tails: where a parent is far from all rows, one value would weigh more than all others.
+    """
+    logs = law.log_chance(rows, values)
+    if column.labels is not None or column.step:
+        return logs
+    tails = with_tails(logs, values, np.array([-TAILS]), np.array([TAILS]))
+    return np.where(np.isin(values[:, 0], law.points), logs, tails) if isinstance(law, AtPoints) else tails
 
 
 def beyond_data(
@@ -58,16 +73,19 @@ def _beyond(column: CodedColumn, value: float, law: Law, start: int, of: tuple[H
     """A note if the value of a parent is outside the range of the data of the fit, or empty text."""
     low, high = law.ends(start)
     out = max(low - value, value - high)
-    regression = not isinstance(law, LabelsGivenParents) and not (isinstance(law, AtPoints) and law.number is None)
+    number = law.number if isinstance(law, AtPoints) else law
+    regression = isinstance(number, GivenParents | InRange)
     if out <= 0 or (regression and out > FAR * (high - low)):  # which is noted where evidence is read
         return ""
     ends = column.back(np.array([low, high]))
     first, last = (f"{end:.4g}" if holds_floats(ends) else str(end) for end in ends)
     labels = "its probabilities are those at the nearest end, shrunk towards those of all rows."
     numbers = "its mean is extrapolated, without support from the data."
+    inside = "its distribution is that at the nearest end."
+    then = inside if isinstance(number, InRange) and not number.extrapolates else numbers
     return (
         f"the value of {of[0]!r} is outside the range from which {of[1]!r} was learned ({first} to {last}): "
-        f"{numbers if regression else labels}"
+        f"{then if regression else labels}"
     )
 
 

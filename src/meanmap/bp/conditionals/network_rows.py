@@ -15,7 +15,7 @@ from meanmap.bp.conditionals.few_behind import mean_of_few
 from meanmap.bp.conditionals.given_parents import joined
 from meanmap.bp.conditionals.label_tables import tables_of
 from meanmap.bp.conditionals.labels_given_parents import LabelsGivenParents
-from meanmap.bp.conditionals.laws import Law, beyond_data, pooled_labels
+from meanmap.bp.conditionals.laws import Law, beyond_data, log_score, pooled_labels
 from meanmap.bp.conditionals.seen_together import SeenTogether, extrapolated
 from meanmap.bp.conditionals.weighted_draws import FEW_DRAWS, agreeing, effective, evenly, normalised, smoothed
 from meanmap.bp.tables.clique_tree import CliqueTree
@@ -137,7 +137,7 @@ class NetworkRows(CodedModel):
 
     def _log_chance(self, name: Hashable, rows: np.ndarray, values: np.ndarray) -> np.ndarray:
         """Log densities given the parents; probability 0 for labels that were never seen."""
-        logs = self.conditionals[name].log_chance(rows, values)
+        logs = log_score(self.conditionals[name], self.columns[name], rows, values)
         return logs if self.columns[name].labels is None else np.where(values.any(axis=1), logs, 0.0)
 
     def _of_cells(

@@ -11,6 +11,9 @@ __all__ = ["Scales"]
 
 # Residuals count as at least this share of their mean size, and as at most this many times their expected size.
 LEAST, MOST = 1e-3, 8.0
+# Sizes stay between those that this many rows, or this share of few ones, are at or beyond: a regression at its end
+# follows one row.
+OUTER, MOST_OUTER = 5, 0.05
 
 
 @dataclass(frozen=True, eq=False)
@@ -26,7 +29,7 @@ class Scales:
     low, high : array (q,)
         The ends of the rows: beyond them s is what it is there.
     least, most : float
-        The ends of log s in the rows.
+        The ends of log s, but for some rows at each.
     """
 
     regression: Regression
@@ -62,7 +65,9 @@ class Scales:
         if not clearly_better(gain):
             return None
         logs, rows = regressor.fitted(found)[:, 0], regressor.sample.points
-        return cls(found, float(logs.mean()), rows.min(axis=0), rows.max(axis=0), float(logs.min()), float(logs.max()))
+        outer, ordered = min(OUTER, int(MOST_OUTER * len(logs))), np.sort(logs)
+        ends = float(ordered[outer]), float(ordered[-1 - outer])
+        return cls(found, float(logs.mean()), rows.min(axis=0), rows.max(axis=0), *ends)
 
     def __call__(self, rows: np.ndarray) -> np.ndarray:
         """s at rows of the parents, (m,)."""

@@ -1,0 +1,107 @@
+"""p(number | mean) of a number with few values, such as ratings: which of them it is."""
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+__all__ = ["FewValues", "log_chance_of_values"]
+
+# Tilts e^(θ v), of values v from 0 to 1, are tabulated at this many θ up to this size.
+TILTS, STEEPEST = 1001, 200.0
+# Shares in this many ranks of the means are made those of the rows in at most so many rounds, or until they change by
+# less than this.
+RANKS, ROUNDS, AT_REST = 400, 100, 1e-5
+# How near to an end means may be follows from so many rows with the outermost ones, or from this share of few rows.
+OUTER, MOST_OUTER = 20, 0.05
+# Numbers that were standardised and back are equal if they differ by less than this share of the step.
+ROUNDED = 1e-6
+
+
+@dataclass(frozen=True, eq=False)
+class FewValues:
+    """p(vₖ) = qₖ e^(θ vₖ) / Σⱼ qⱼ e^(θ vⱼ), with the θ under which the mean is that of a regression on the parents.
+
+    A mean and residuals alone know no ends: of ratings from 1 to 5 some draws were 6. Here draws are values that rows
+    have, their means are those of the regression, and q is such that each value is as frequent as it was. Binomial and
+    Poisson numbers are of this form, and rounded normal ones (an adjacent-category model; Agresti 2010, section 4.1).
+
+    Attributes
+    ----------
+    values, often : array (A,)
+        Rising, in the unit of the column; and their shares of all rows.
+    shares : array (TILTS, A)
+        At tabulated θ.
+    ends : pair of float
+        Between which means are.
+
+    Examples
+    --------
+    >>> values = np.repeat([1.0, 2.0, 3.0], [20, 40, 40])
+    >>> found = FewValues.fit(np.repeat([1.8, 2.6], 50), values)
+    >>> shares = found(np.array([1.8, 2.4]))
+    >>> (shares @ found.values).round(3).tolist(), bool((shares > 0).all())
+    ([1.8, 2.4], True)
+    """
+
+    values: np.ndarray
+    often: np.ndarray
+    shares: np.ndarray
+    ends: tuple[float, float]
+
+    @classmethod
+    def fit(cls, means: np.ndarray, numbers: np.ndarray) -> "FewValues":
+        """Fit to numbers (n,) and what a regression expects of each without it."""
+        values, counts = np.unique(numbers, return_counts=True)
+        some = max(min(OUTER, int(MOST_OUTER * len(means))), 1)
+        outer = numbers[np.argsort(means, kind="stable")]
+        room = (np.sum(outer[:some] - values[0]) + 0.5 * (values[1] - values[0])) / (some + 1)
+        above = (np.sum(values[-1] - outer[-some:]) + 0.5 * (values[-1] - values[-2])) / (some + 1)
+        often = counts / len(means)
+        found = cls(values, often, often[None], (float(values[0] + room / 2), float(values[-1] - above / 2)))
+        logs, before = np.log(often), np.zeros(len(values))
+        ranked = np.quantile(means, (np.arange(RANKS) + 0.5) / RANKS)
+        for _ in range(ROUNDS):
+            found = replace(found, shares=found._tilted(logs))
+            expected = found(ranked).mean(axis=0)
+            if np.max(np.abs(expected - before)) < AT_REST:
+                break
+            logs, before = logs + np.log(often / expected), expected
+        return found
+
+    def _tilted(self, logs: np.ndarray) -> np.ndarray:
+        steep = STEEPEST * np.linspace(-1, 1, TILTS) ** 3
+        tilted = logs + steep[:, None] * (self.values - self.values[0]) / np.ptp(self.values)
+        shares = np.exp(tilted - tilted.max(axis=1, keepdims=True))
+        return shares / shares.sum(axis=1, keepdims=True)
+
+    def __call__(self, means: np.ndarray) -> np.ndarray:
+        """The probability of each value where the mean is one of these (m,), (m, A)."""
+        means, table = np.clip(means, *self.ends), self.shares @ self.values
+        after = np.clip(np.searchsorted(table, means), 1, TILTS - 1)
+        low, high = table[after - 1], table[after]
+        part = np.divide(means - low, high - low, out=np.zeros_like(means), where=high > low)[:, None]
+        return (1 - part) * self.shares[after - 1] + part * self.shares[after]
+
+    def draw(self, means: np.ndarray, random: np.random.Generator) -> np.ndarray:
+        """One value (m, 1) for each mean; of equal means as many have each value as are expected."""
+        rising, size = np.cumsum(self(means), axis=1)[:, :-1], len(means)
+        ranks = (random.permutation(size) + random.random(size)) / size
+        return self.values[np.sum(ranks[:, None] >= rising, axis=1)][:, None]
+
+
+def log_chance_of_values(
+    shares: np.ndarray, often: np.ndarray, values: np.ndarray, value: np.ndarray, rows: int, unit: tuple[float, float]
+) -> np.ndarray:
+    """The log probabilities of numbers (m,) of which each of some rising values has a share (m, A), of all rows `often`
+    (A,). One row in n + 1 is reserved for other numbers: they are off the nearest value by a Cauchy distribution, whose
+    scale and the step to which it is rounded are the unit, and less probable where that value is.
+    """
+    step, scale = unit
+    apart = np.abs(value[:, None] - values)
+    nearest = apart.argmin(axis=1)
+    at = np.arange(len(value)), nearest
+    off = np.diff(np.arctan((apart[at] + step * np.array([[-0.5], [0.5]])) / scale), axis=0)[0] / np.pi
+    seen = apart[at] <= ROUNDED * step
+    unseen = off * np.minimum(shares[at] / often[nearest], 1)
+    with np.errstate(divide="ignore"):
+        return np.log(np.where(seen, rows * shares[at], unseen) / (rows + 1))
