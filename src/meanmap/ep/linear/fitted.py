@@ -49,6 +49,8 @@ _NOT_KEPT = (
 )
 # Of rows in a warning.
 _NAMED = 10
+# Standard deviations of a component beyond this many times its mean are those of its tail.
+_LONG = 2.0
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -309,6 +311,25 @@ class Fitted(Paged, Value):
             found.append((name, mean, sd, *map(float, quantiles(values, shares, tails))))
         return found
 
+    @property
+    def _notes(self) -> tuple[str, ...]:
+        """Those of the report, and those on components whose estimate says little, such as the shape of counts that may
+        as well be Poisson.
+        """
+        long = {name for name, mean, sd, *_ in self._components(0.95) if sd > _LONG * abs(mean)}
+        medians = {
+            name: float(quantiles(*law, np.array([0.5]))[0]) for name, law, _ in self._smooth_components if name in long
+        }
+        return (
+            *self.report.notes,
+            *(
+                f"the distribution of {name} has so long a tail that its mean, the estimate, and its sd say little: "
+                f"the median is {median:.4g}"
+                for name, median in medians.items()
+                if not name.startswith("cor(")
+            ),
+        )
+
     @cached_property
     def _smooth_components(self) -> list[tuple[str, Weights, Weights]]:
         """Of each component: weighted points of its posterior between nodes, and of what joint draws come from."""
@@ -343,7 +364,7 @@ class Fitted(Paged, Value):
         rows, charts = self._table(0.95), tuple(each.chart() for each in self._ranges(0.95))
         table = (("name", "estimate", "sd", "2.5%", "97.5%"), *((n, *(f"{v:.4g}" for v in each)) for n, *each in rows))
         said = [line.strip() for line in str(self).splitlines()]
-        notes = note_table(self.report.notes)
+        notes = note_table(self._notes)
         columns = ("estimate", "sd", "low", "high")
         facts = {"formula": self.formula.text, "log_evidence": float(self.log_evidence),
                  "estimates": {n: dict(zip(columns, each, strict=True)) for n, *each in rows}}  # fmt: skip
@@ -386,7 +407,7 @@ class Fitted(Paged, Value):
         table += [(row[0], *(f"{value:.4g}" for value in row[1:])) for row in self._table(0.95)]
         lines += aligned(table)
         lines.append(f"  log evidence {self.log_evidence:.6g}; {self.report.status}")
-        return "\n".join([*lines, *note_lines(self.report.notes)])
+        return "\n".join([*lines, *note_lines(self._notes)])
 
     def _limited(self) -> list[str]:
         """The numbers of rows censored on each side, or that rows are truncated."""
