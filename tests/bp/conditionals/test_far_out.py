@@ -57,5 +57,10 @@ def test_a_parent_far_from_all_rows_does_not_outweigh_them():
     far = parent.max() * np.array([1.0, 10.0, 1e6])
     scores = model.score({"parent": far, "child": np.zeros(3)}) - model.score({"parent": far})
     assert (scores > -20).all()
+    heavy = np.round(
+        np.append(parent, 1e12)
+    )  # this was zero of a Cauchy distribution, as its distribution function is one
+    found = mm.BayesianNetwork([("child", "heavy")]).fit({"child": child, "heavy": heavy[:-1]}).score({"heavy": heavy})
+    assert found.min() > -60
     gains = mm.BayesianNetwork([("parent", "child")]).judge({"parent": parent, "child": child})
     assert abs(gains.nodes["child"].mean) < 0.1

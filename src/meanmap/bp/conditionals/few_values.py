@@ -4,7 +4,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-__all__ = ["FewValues", "log_chance_of_values"]
+__all__ = ["FewValues", "cauchy_between", "log_chance_of_values"]
 
 # Tilts e^(θ v), of values v from 0 to 1, are tabulated at this many θ up to this size.
 TILTS, STEEPEST = 1001, 200.0
@@ -89,6 +89,17 @@ class FewValues:
         return self.values[np.sum(ranks[:, None] >= rising, axis=1)][:, None]
 
 
+def cauchy_between(low: np.ndarray, high: np.ndarray) -> np.ndarray:
+    """The probabilities of a standard Cauchy distribution between two numbers (m,), with all digits however far out.
+
+    Examples
+    --------
+    >>> cauchy_between(np.array([-1.0, 1e9]), np.array([1.0, 1e9 + 1])).round(25).tolist()
+    [0.5, 3.183099e-19]
+    """
+    return np.arctan2(high - low, 1 + low * high) / np.pi
+
+
 def log_chance_of_values(
     shares: np.ndarray, often: np.ndarray, values: np.ndarray, value: np.ndarray, rows: int, unit: tuple[float, float]
 ) -> np.ndarray:
@@ -100,7 +111,7 @@ def log_chance_of_values(
     apart = np.abs(value[:, None] - values)
     nearest = apart.argmin(axis=1)
     at = np.arange(len(value)), nearest
-    off = np.diff(np.arctan((apart[at] + step * np.array([[-0.5], [0.5]])) / scale), axis=0)[0] / np.pi
+    off = cauchy_between((apart[at] - step / 2) / scale, (apart[at] + step / 2) / scale)
     seen = apart[at] <= ROUNDED * step
     unseen = off * np.minimum(shares[at] / often[nearest], 1)
     with np.errstate(divide="ignore"):

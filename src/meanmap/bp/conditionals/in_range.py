@@ -6,7 +6,7 @@ import numpy as np
 
 from meanmap.bp.beliefs.gain import clearly_better
 from meanmap.bp.conditionals.columns import CodedColumn
-from meanmap.bp.conditionals.few_values import FewValues, log_chance_of_values
+from meanmap.bp.conditionals.few_values import FewValues, cauchy_between, log_chance_of_values
 from meanmap.bp.conditionals.given_parents import GivenParents
 from meanmap.bp.conditionals.held_out import HeldOut
 from meanmap.bp.conditionals.transformations import KINDS, LEAST_VALUES, MOST_GAIN, Transformation
@@ -161,7 +161,8 @@ class InRange:
             logs = log_chance_of_values(shares, self.few.often, self.few.values, raw, self.rows, unit)
             return logs - np.log(self.step / self.scale)
         half, ends = self.step / 2, _cell(raw, self.step, self.limits)
-        unseen = np.diff(np.arctan((np.array([raw - half, raw + half]) - self.centre) / self.scale), axis=0)[0] / np.pi
+        away = (raw - self.centre) / self.scale
+        unseen = cauchy_between(away - half / self.scale, away + half / self.scale)
         seen = np.log(self.rows) + self.law.log_mass(rows, *_transformed(self.transformation, *ends))
         seen[(raw < self.limits[0] - half) | (raw > self.limits[1] + half)] = -np.inf
         return np.logaddexp(seen, np.log(unseen)) - np.log((self.rows + 1) * self.step / self.scale)
