@@ -13,7 +13,7 @@ from meanmap.stats.samples.drift_copies import Copies, Copy
 from meanmap.stats.samples.drift_gaps import Gaps
 from meanmap.stats.samples.drift_observed import columns_of_rows
 from meanmap.stats.samples.drift_persistent import Persistent
-from meanmap.stats.samples.drift_words import clear_in, in_one_line
+from meanmap.stats.samples.drift_words import RARELY, clear_in, in_one_line
 from meanmap.stats.samples.run_length import ALLOWANCE
 
 __all__ = ["MOST_EXPLAINED", "Compared", "Drift", "Record", "by_column"]
@@ -53,12 +53,13 @@ class Span(Value):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Brief(Span):
-    """A drift whose rows are no longer kept: what changed, as a text, in which columns, and whether an earlier drift
-    went on.
+    """A drift whose rows are no longer kept: what changed, as a text, in which columns, in which of these surely, and
+    whether an earlier drift went on.
     """
 
     changed: str
     named: tuple[Any, ...] = ()
+    surely: tuple[Any, ...] = ()
     goes_on: bool = False
 
 
@@ -93,7 +94,12 @@ class Drift(Span):
     @property
     def named(self) -> tuple[Any, ...]:
         """The columns that clearly changed by themselves, those of missing values apart."""
-        return tuple(dict.fromkeys((row["column"], row["of"] == "missing") for row in clear_in(self.columns)))
+        return _keys(clear_in(self.columns))
+
+    @property
+    def surely(self) -> tuple[Any, ...]:
+        """Those of them whose p-values are small: in a row of alarms others are named by chance now and then."""
+        return _keys([row for row in clear_in(self.columns) if row["pvalue"] <= RARELY])
 
 
 # A drift, and a row for each column, with the values of all batches.
@@ -214,11 +220,11 @@ class Record(Value):
 
     @property
     def repeats(self) -> tuple[int, ...]:
-        """The batches of alarms that repeat a drift that went on: in no column that its earlier alarms do not name."""
+        """The batches of alarms that repeat a drift that went on: in no column, surely, that its earlier alarms do not name."""
         found, named = [], set[Any]()
         for drift in sorted((*self.drifts, *self.earlier), key=lambda drift: drift.last):
             here = set(drift.named)
-            if drift.goes_on and here <= named:
+            if drift.goes_on and set(drift.surely) <= named:
                 found.append(drift.last)
             named = named | here if drift.goes_on else here
         return tuple(found)
@@ -234,7 +240,11 @@ class Record(Value):
 
 
 def _brief(drift: Drift) -> Brief:
-    return Brief(drift.first, drift.last, drift.changed, drift.named, drift.goes_on)
+    return Brief(drift.first, drift.last, drift.changed, drift.named, drift.surely, drift.goes_on)
+
+
+def _keys(rows: Sequence[Mapping[str, Any]]) -> tuple[Any, ...]:
+    return tuple(dict.fromkeys((row["column"], row["of"] == "missing") for row in rows))
 
 
 def _wider(own: Mapping[str, np.ndarray], columns: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
