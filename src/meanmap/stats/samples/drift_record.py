@@ -220,7 +220,9 @@ class Record(Value):
 
     @property
     def repeats(self) -> tuple[int, ...]:
-        """The batches of alarms that repeat a drift that went on: in no column, surely, that its earlier alarms do not name."""
+        """The batches of alarms that repeat a drift that went on: in no column, surely, that its earlier alarms do not
+        name.
+        """
         found, named = [], set[Any]()
         for drift in sorted((*self.drifts, *self.earlier), key=lambda drift: drift.last):
             here = set(drift.named)
