@@ -26,8 +26,8 @@ _NU = 5.0
 # fewer equally weighted ones than this say nothing.
 _APART, _WORTH = 0.1, 50.0
 # Of at most _FEW numbers draws from a proposal that is too narrow are moved and widened, in at most this many rounds,
-# until they are worth enough.
-_FEW, _ROUNDS, _ENOUGH = 10, 4, 300.0
+# until they are worth this share of their number: of a hundred draws, moves for the sake of more would follow chance.
+_FEW, _ROUNDS, _ENOUGH = 10, 4, 0.3
 # Log densities so large that they are rounded by this or more say nothing.
 _ROUNDED = 0.01
 # Draws of a number are spread as its belief where their standard deviations would be smaller than this share of it.
@@ -72,7 +72,7 @@ def weighted_notes(
     labels = _labels(block)
     elsewhere = _elsewhere(proposal, labels, exact, judged.draws, judged.logs, log_densities)
     near, rounds = proposal, 0
-    while proposal.size <= _FEW and rounds < _ROUNDS and judged.effective * count < _ENOUGH:
+    while proposal.size <= _FEW and rounds < _ROUNDS and judged.effective < _ENOUGH:
         near, rounds = near.moved_to(judged), rounds + 1
         judged = _weighted(near, exact, noise, log_densities)
     alike = Weighted(judged.draws, -(noise**2).sum(1) / 2 - log_densities)
