@@ -89,3 +89,11 @@ def test_a_number_whose_ends_are_tails_is_drawn_beyond_them():
     y = np.round(x + noise)
     drawn = mm.BayesianNetwork([("x", "y")]).fit({"x": x, "y": y}).do({"x": 4.0}, ["y"], rng=0)["y"].points
     assert drawn.max() > y.max()
+
+
+def test_counts_from_0_keep_their_tail():
+    x = np.random.default_rng(4).normal(size=1000)
+    y = np.random.default_rng(5).poisson(np.exp(0.3 + 0.4 * x))
+    drawn = mm.BayesianNetwork([("x", "y")]).fit({"x": x, "y": y}).do({"x": 3.0}, ["y"], rng=0)["y"].points
+    assert drawn.max() > y.max()
+    assert drawn.min() == 0

@@ -169,7 +169,7 @@ def ising(edges, coupling, fields, **settings):
     return ep.infer(model, **settings), up, np.log(weights.sum()) + logs.max()
 
 
-def test_messages_round_loops_stay_finite_and_are_noted():
+def test_messages_in_loops_stay_finite_and_are_noted():
     # Constants of messages doubled in each sweep: after 60 of them the numbers were lost, and beliefs were 1/2.
     grid = [(4 * r + c, 4 * r + c + 1) for r in range(3) for c in range(3)]
     grid += [(4 * r + c, 4 * r + c + 4) for r in range(2) for c in range(4)]

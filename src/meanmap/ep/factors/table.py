@@ -34,7 +34,7 @@ class Table(Factor):
     Notes
     -----
     The message to a label is the sum of the table times all other messages (sum-product). Probabilities are exact where
-    tables join labels without loops; round loops they are approximate, as the status says. An observed label is a
+    tables join labels without loops; in loops they are approximate, as the status says. An observed label is a
     slice: the factor of observation y given hidden state i is `Table(emission[:, y].T, state)`. Cost: the size of the
     table for each member.
 

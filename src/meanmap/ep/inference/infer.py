@@ -162,7 +162,7 @@ def infer(
     other, the data are impossible.
 
     Where tables join labels in loops, probabilities and the log evidence are approximate, as the status and a note say;
-    tables that exclude one another only round a loop are not found out.
+    tables that exclude one another only in a loop are not found.
 
     A bimodal posterior, such as that of a mixture with exchangeable components, is approximated at one of its modes,
     and the log evidence is then that of one mode. If the components have the same prior, the run may stop between the

@@ -32,7 +32,7 @@ def labels_in_loops(factors: tuple[Factor, ...]) -> str:
         return ""
     tables = with_and([factor.name for factor, _ in joining])
     return (
-        f"{tables}: tables join labels in loops, and messages round a loop count evidence more than once. "
+        f"{tables}: tables join labels in loops, and messages in loops count evidence more than once. "
         "Probabilities and the log evidence are approximate, often too near 0 or 1 where labels depend on each other "
         "strongly. mm.bp.CliqueTree computes exact ones where loops are not too many"
     )
