@@ -14,7 +14,7 @@ import numpy as np
 
 import meanmap as mm
 from benchmarks.relations import RELATIONS
-from benchmarks.table import list_table
+from benchmarks.table import error_of_mean, list_table
 
 __all__ = ["METHODS", "PROBLEMS", "measure", "page", "panel"]
 
@@ -196,6 +196,11 @@ def mean_power(rates: dict[str, dict[str, float]], method: str, columns: str = "
     return float(np.mean([of_method[method] for name, of_method in rates.items() if name.endswith(columns)]))
 
 
+def mean_error(rates: dict[str, dict[str, float]], method: str, repeats: int) -> float:
+    """The standard error of the mean over all problems."""
+    return error_of_mean((of_method[method] for of_method in rates.values()), repeats)
+
+
 NOTE = """\
 The twenty relations of Vogelstein et al. (2019), 100 points each. The last of them is independence, where the rate is
 the level: in three columns the mean of the default is {three:.2f} over all twenty, and {related:.2f} over the nineteen
@@ -222,7 +227,8 @@ def _table(rates: dict[str, dict[str, float]], repeats: int) -> list[str]:
         [name, *(f"{rate:.2f} ({np.sqrt(rate * (1 - rate) / repeats):.2f})" for rate in of_method.values())]
         for name, of_method in rates.items()
     ]
-    return list_table(["problem", *METHODS], [*rows, ["mean", *(f"{mean_power(rates, name):.2f}" for name in METHODS)]])
+    mean = ["mean", *(f"{mean_power(rates, name):.2f} ({mean_error(rates, name, repeats):.2f})" for name in METHODS)]
+    return list_table(["problem", *METHODS], [*rows, mean])
 
 
 if __name__ == "__main__":

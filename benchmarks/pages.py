@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks import dependences, power
-from benchmarks.table import duration
+from benchmarks.table import duration, error_of_mean
 
 __all__ = ["ROOT", "numbers", "store", "stored", "written"]
 
@@ -110,6 +110,7 @@ def _named(found: Found) -> Iterator[tuple[str, str]]:
         for method, (rate, _) in methods.items():
             yield f"power-{_slug(problem)}-{_slug(method)}", f"{rate:.2f}"
             yield f"power-{_slug(method)}", f"{power.mean_power(found['power'], method):.2f}"
+            yield f"power-{_slug(method)}-error", f"{power.mean_error(found['power'], method):.2f}"
             yield f"power-{_slug(method)}-seconds", duration(power.median_seconds(found["power"], method))
     for part in ("own", "relations"):
         rates = found["dependences"][part]
@@ -119,11 +120,17 @@ def _named(found: Found) -> Iterator[tuple[str, str]]:
                 for columns in ("1 column", "3 columns") if part == "relations" else ():
                     mean = dependences.mean_power(rates, method, columns)
                     yield f"dependence-{_slug(columns)}-{_slug(method)}", f"{mean:.2f}"
+    own, repeats = found["dependences"]["own"], found["dependences"]["repeats"]
+    for method in dependences.METHODS:
+        yield f"dependence-own-{_slug(method)}", f"{dependences.mean_power(own, method):.2f}"
+        yield f"dependence-own-{_slug(method)}-error", f"{dependences.mean_error(own, method, repeats):.2f}"
     for part in ("scales", "large"):
         yield from import_module(f"benchmarks.{part}").named(found[part]).items()
     for cell in found["conditional"]["level"]:
         key = f"level-{_slug(cell['method'])}-{cell['kind']}-{cell['n']}-{cell['d']}"
-        yield key, f"{cell['rejected'] / found['conditional']['level repeats']:.3f}"
+        rate, repeats = cell["rejected"] / found["conditional"]["level repeats"], found["conditional"]["level repeats"]
+        yield key, f"{rate:.3f}"
+        yield f"{key}-error", f"{error_of_mean([rate], repeats):.3f}"
         yield f"{key}-seconds", duration(cell["seconds"])
 
 

@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 
 import meanmap as mm
-from benchmarks.table import duration, list_table
+from benchmarks.table import duration, error_of_mean, list_table
 from meanmap.core.executors import worked
 
 __all__ = ["METHODS", "PROBLEMS", "measure", "page", "panel"]
@@ -227,6 +227,11 @@ def mean_power(found: Found, method: str) -> float:
     return float(np.mean([methods[method][0] for methods in found["problems"].values()]))
 
 
+def mean_error(found: Found, method: str) -> float:
+    """The standard error of that mean."""
+    return error_of_mean((methods[method][0] for methods in found["problems"].values()), found["repeats"])
+
+
 def median_seconds(found: Found, method: str) -> float:
     """Over all problems."""
     return float(np.median([methods[method][1] for methods in found["problems"].values()]))
@@ -241,7 +246,7 @@ def page(found: Found) -> str:
         shown = [f"{rate:.2f} ± {np.sqrt(rate * (1 - rate) / found['repeats']):.2f}" for rate, _ in methods.values()]
         marked = [f"**{cell}**" if methods[name][0] == best else cell for name, cell in zip(names, shown, strict=True)]
         rows.append([problem, *marked])
-    rows.append(["mean", *(f"{mean_power(found, name):.2f}" for name in names)])
+    rows.append(["mean", *(f"{mean_power(found, name):.2f} ± {mean_error(found, name):.2f}" for name in names)])
     times = [duration(median_seconds(found, name)) for name in names]
     rows.append(["processor seconds per test, median over problems", *times])
     told = f"{found['repeats']} data sets for each problem, from seed {found['seed']}; level {LEVEL}; "

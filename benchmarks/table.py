@@ -1,11 +1,12 @@
 """Tables of the documentation, and what they say about the machine."""
 
+import math
 import os
 import platform
 from collections.abc import Iterable, Sequence
 from importlib.metadata import PackageNotFoundError, version
 
-__all__ = ["cores", "duration", "list_table", "machine", "others", "versions"]
+__all__ = ["cores", "duration", "error_of_mean", "list_table", "machine", "others", "versions"]
 
 PACKAGES = ("meanmap", "jax", "numpy", "scipy", "scikit-learn", "causal-learn", "goodpoints")
 
@@ -27,6 +28,12 @@ def duration(seconds: float) -> str:
             value = float(f"{seconds * scale:.2g}")
             return f"{value:.0f} {unit}" if value >= 10 else f"{value:.1f} {unit}"
     raise AssertionError
+
+
+def error_of_mean(rates: Iterable[float], repeats: int) -> float:
+    """The standard error of the mean of rates, each of which was counted in this many data sets."""
+    known = list(rates)
+    return math.sqrt(sum(rate * (1 - rate) for rate in known) / repeats) / len(known)
 
 
 def cores() -> list[int]:

@@ -1,4 +1,4 @@
-"""The report of a reproduction: each figure of the papers beside its claims."""
+"""The report of a reproduction: each figure of the papers with its claims."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -32,9 +32,9 @@ def report(experiments: Sequence[Experiment], records: Sequence[Record | Failure
     answer += f"; judged at scale {ran[0].setting.scale}" if ran else ""
     overview = Section("Overview", answer + ".", tables=((header, *map(_row, pairs)),))
     lead = (
-        "Each figure of the papers beside what it claims. A claim holds (yes) if the whole interval about what was "
-        "measured lies in its band, is refuted (no) if none of it does, and is not settled otherwise. The interval is "
-        "two standard errors either side. With few runs it is wider, by Student's t: "
+        "Each figure of the papers, compared with what the paper claims. A claim holds (yes) if the whole interval "
+        "about what was measured lies in its band, is refuted (no) if none of it does, and is not settled otherwise. "
+        "The interval is two standard errors either side. With few runs it is wider, by Student's t: "
         f"{_reaches(3)} standard errors for 3 runs, {_reaches(5)} for 5 and {_reaches(10)} for 10, so that 4.6% stay "
         "outside. Claims of ours do not enter a verdict."
     )

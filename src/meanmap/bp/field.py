@@ -103,7 +103,7 @@ class Field(Paged, ABC, Generic[Fitted]):
         ----------
         pairs : (xs, xt), or mapping from relations to such pairs
             Values of both ends of m edges; pairs with a missing value are dropped. Pairs may also be columns of Dask or
-            lazy frames: of more than 100,000 this many are read, drawn by row number.
+            lazy frames: if there are more than 100,000 rows, 100,000 are read, drawn by row number.
         observed : (hidden, observed), or mapping from kinds to such pairs, optional
             Values of variables with observations of them, to learn likelihoods from.
         likelihood : class, Likelihood or function, or mapping from kinds to these, optional

@@ -59,7 +59,7 @@ class KernelTests(Tests):
     method : {"auto", "kci", "residuals", "features"}
         As for `mm.conditional_independence_test`.
     kernel : Kernel, "median", "learned" or None
-        Of x and y in each test, as there: by default several kernels beside one another where nothing is given.
+        Of x and y in each test, as there: by default several kernels together where nothing is given.
     level : float
         The level that p-values are compared with: far from it a cheap approximation suffices.
     n_permutations : int, optional

@@ -145,7 +145,7 @@ EXPERIMENT = Experiment(
             for problem in ("one cloud", "across clusters")
         ),
         Claim(
-            "errors are at most half as large again as with cross-validation",
+            "errors are at most 1.5 times those with cross-validation",
             "log error ratio to cross-validation, the worst problem",
             high=math.log(1.5),
             ours=True,

@@ -132,6 +132,10 @@ def run(setting: Setting) -> Outcome:
             ),
             "The paper does not state the spacing of its grid; here it is 10.",
             (
+                "Of the covariances of the second sample the paper states the ratio of their eigenvalues only. Here "
+                "the eigenvalues are 1 and the ratio."
+            ),
+            (
                 "As in the paper each component has exactly 100 points. Permuted samples do not have this balance, so "
                 "that the tests are conservative."
             ),

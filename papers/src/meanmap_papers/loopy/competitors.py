@@ -204,7 +204,7 @@ EXPERIMENT = Experiment(
             scales=("quick", "paper"),
         ),
         Claim(
-            "faster than nonparametric belief propagation (abstract), of which being compiled is a part",
+            "faster than nonparametric belief propagation (abstract), partly because only ours is compiled",
             tuple(f"{task}: times slower, {name}" for task in PICTURES for name in NONPARAMETRIC),
             1.0,
             scales=("quick", "paper"),

@@ -277,8 +277,8 @@ def _text(numbers: dict[str, Number]) -> str:
 def _notes(count: int, repeats: int, timed: int) -> tuple[str, ...]:
     return (
         (
-            f"There are {repeats} sequences of {count} problems, with a new operator for each; the paper does not say "
-            "how many problems it had. Standard errors are over sequences."
+            f"Sequences: {repeats}, of {count} problems each, with a new operator for each sequence; the paper does "
+            "not say how many problems it had. Standard errors are over sequences."
         ),
         (
             f"The oracle is the library's quadrature in log τ, with at most {NODES} nodes. The code of the authors "

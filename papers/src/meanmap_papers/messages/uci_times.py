@@ -131,7 +131,7 @@ EXPERIMENT = Experiment(
         ),
         Claim(
             "once trained, the mapping has a far lower cost (section 5), a tenth or less: a message of the trained "
-            "operator beside one of the oracle, or whole inference",
+            "operator compared with one of the oracle, or whole inference",
             tuple((f"times less than sampling, {name}", MAPPING) for name in NAMES),
             10.0,
             scales=("quick", "paper"),

@@ -117,8 +117,8 @@ class DependencyNetwork:
         ----------
         data : table
             A DataFrame, a mapping from names to columns, or an (n, d) array; Parquet files, a lazy frame or a
-            Dask collection. Of more than 100,000 rows this many are read, drawn by row number; regressions are learned
-            from up to 4000 of these.
+            Dask collection. If there are more than 100,000 rows, 100,000 are read, drawn by row number; regressions are
+            learned from up to 4000 of these.
         missing : {"pairwise", "raise", "drop", "category"}, or list of codes
             What happens to missing values: each column is learned from the rows in which it is known, with whatever
             else these rows contain; an error; the row is dropped altogether; or missing labels form a label of their

@@ -236,7 +236,7 @@ class Constant(_LowRank):
         This many features and landmarks instead.
     power : int
         q: products of this many messages are interpolated from landmarks. On a grid a pixel multiplies three messages
-        before it sends; the landmarks of k³ have been measured to do for products of more.
+        before it sends.
     atoms : int
         The most points on which a belief puts its mass.
     """

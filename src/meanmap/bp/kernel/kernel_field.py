@@ -25,8 +25,8 @@ class KernelField(Field[FittedKernelField]):
     `field = mm.KernelField(edges).fit(pairs)` learns from pairs of neighbouring values, and
     `field.query({"b": 1.0})["a"]` is a belief. On a graph with cycles beliefs are approximate and mostly overconfident,
     because evidence is counted again each time around; on a tree messages are exact given the learned operators.
-    Reports say which. Relations between neighbours are learned from pairs of values; they do not depend on the graph,
-    and the cost of messages does not depend on the number of pairs.
+    Reports say which applies. Relations between neighbours are learned from pairs of values; they do not depend on the
+    graph, and the cost of messages does not depend on the number of pairs.
 
     Parameters
     ----------

@@ -38,9 +38,9 @@ class KernelGraph(Paged):
     """A tree of variables with kernels, whose edges are learned from data: a nonparametric tree graphical model.
 
     `model = mm.KernelGraph([("a", "b")]).fit(table)` learns, `model.query({"b": 1.0}, targets=["a"])["a"]` is a belief.
-    The tree is the only assumption: a variable may be a number, a vector, a label, a text, an angle or a rotation. Each
-    edge becomes a pair of operators between the spaces of its two variables, and a query is belief propagation with
-    these.
+    The graph is the only assumption: a variable may be a number, a vector, a label, a text, an angle or a rotation.
+    Each edge becomes a pair of operators between the spaces of its two variables, and a query is belief propagation
+    with these.
 
     Parameters
     ----------
@@ -49,7 +49,7 @@ class KernelGraph(Paged):
         they converge, and beliefs are approximate: reports say so. A directed graph, from `mm.pc` or NetworkX, is
         accepted if no two arrows point to the same node: directions then do not matter.
     kernels : mapping from names to kernels, optional
-        By default RBF with lengthscales chosen for each edge, beside indicators of numbers that many rows have, such as
+        By default RBF with lengthscales chosen for each edge, with indicators of numbers that many rows have, such as
         a top code, where functions may jump; Delta for labels, Rotation for rotations.
     ridge : float, optional
         λ of all operators. By default each operator has its own, chosen by held-out errors.
@@ -63,11 +63,12 @@ class KernelGraph(Paged):
     Notes
     -----
     Song, Gretton & Guestrin (2010), algorithm 1, with the factors in the order of the errata. Messages are kept as
-    values at the training points and travel through operators of low rank.
+    values at the training points, so that the cost of a query grows with the rows, and travel through operators of low
+    rank.
 
     Evidence far from all rows does not give the marginals: messages are scaled to a maximum of one, so that beliefs
     stay near those of the outermost rows, however far it is. They are the marginals only where the kernel is 0 in
-    floating-point numbers, beyond about 38 lengthscales of an RBF. Notes say which.
+    floating-point numbers, beyond about 38 lengthscales of an RBF. A note says which of the two applies.
 
     Examples
     --------
@@ -115,9 +116,10 @@ class KernelGraph(Paged):
         data : table, or mapping from edges to pairs of samples
             A table with a column for each node: a DataFrame, a mapping from names to columns, or an (n, d) array for
             nodes 0 to d − 1; a column may be a block (n, k), labels or rotations. Or `{("s", "t"): (xs, xt), ...}`:
-            pairs for each edge, which need not come from the same rows as those of other edges. Of more than 20,000
-            rows this many are drawn, always the same ones. Tables may be Parquet files (a path, a folder, a pattern),
-            lazy frames, or Dask arrays and frames: only these rows are read, and the fitted model is the same.
+            pairs for each edge, which need not come from the same rows as those of other edges. If there are more than
+            20,000 rows, 20,000 are drawn, always the same ones. Tables may be Parquet files (a path, a folder, a
+            pattern), lazy frames, or Dask arrays and frames: only these rows are read, and the fitted model is the
+            same.
         missing : {"pairwise", "raise", "drop", "category"}, or list of codes
             What happens to missing values in a table: the row is dropped for the edges of that variable; an error; the
             row is dropped altogether; or missing labels form a label of their own. A list of codes, such as [-999],

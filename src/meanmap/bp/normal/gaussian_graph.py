@@ -43,7 +43,7 @@ class GaussianGraph(QueriedPage):
     -----
     On forests two passes give all means and variances exactly, at cost O(n). With cycles messages are sent until they
     converge, which they do if J is walk-summable, `spectral_radius` < 1, and means are then exact; variances leave out
-    walks that go around cycles. The report says which, and by how much the means miss J m = h.
+    walks that go around cycles. The report says which applies, and by how much the means miss J m = h.
 
     References
     ----------

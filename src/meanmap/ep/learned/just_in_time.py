@@ -157,11 +157,12 @@ class Learned(HostOracle):
 
     @classmethod
     def published(cls, oracle: object = None, initial: int = 300) -> "Learned":
-        """The setting of the paper as far as it is stated, to compare with: tilted moments, frozen widths, no audits.
+        """The setting of the paper and its authors' code, to compare with: tilted moments, frozen widths, no audits.
 
-        The limit is −9, every message is replaced by a Normal for its embedding, widths come from the mean variance of
-        the first batch, and the oracle draws 500,000 points from N(0, 200): inputs have to be numbers. What the paper
-        does not state is as in its authors' code, but outputs are centred, and the first batch is drawn over two
+        The limit is −9, every message is replaced by a Normal for its embedding, and the oracle draws 500,000 points
+        from N(0, 200): inputs have to be numbers. The width inside the embedding comes from the mean variance of the
+        first batch, as in the code; the paper states the median heuristic, which here gives the outer width only. What
+        the paper does not state is as in the code, but outputs are centred, and the first batch is drawn over two
         sweeps.
         """
         oracle = ImportanceSampling(500_000, proposal=Normal(0.0, 200.0), paired=False) if oracle is None else oracle

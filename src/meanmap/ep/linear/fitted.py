@@ -262,7 +262,7 @@ class Fitted(Paged, Value):
         return draw_each(self._group_ranges(confidence), ax)
 
     def plot_check(self, ax: Axes | None = None, draws: int = 200, rng: Seed = None) -> Any:
-        """Draw the responses beside simulated ones (a posterior predictive check); returns the matplotlib Axes.
+        """Draw the responses and simulated ones (a posterior predictive check); returns the matplotlib Axes.
 
         For labels and few distinct values it shows their shares, otherwise the distribution function, with a pointwise
         interval that holds 95% of the simulated curves.
