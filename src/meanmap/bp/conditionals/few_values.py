@@ -37,7 +37,8 @@ class FewValues:
     Examples
     --------
     >>> values = np.repeat([1.0, 2.0, 3.0], [20, 40, 40])
-    >>> found = FewValues.fit(np.repeat([1.8, 2.6], 50), values)
+    >>> means = np.repeat([1.8, 2.6], 50)
+    >>> found = FewValues.fit(means, values, means)
     >>> shares = found(np.array([1.8, 2.4]))
     >>> (shares @ found.values).round(3).tolist(), bool((shares > 0).all())
     ([1.8, 2.4], True)
@@ -49,13 +50,19 @@ class FewValues:
     ends: tuple[float, float]
 
     @classmethod
-    def fit(cls, means: np.ndarray, numbers: np.ndarray) -> "FewValues":
-        """Fit to numbers (n,) and what a regression expects of each without it."""
+    def fit(cls, means: np.ndarray, numbers: np.ndarray, fitted: np.ndarray) -> "FewValues":
+        """Fit to numbers (n,), what a regression expects of each without it, and what it expects with all of them.
+
+        Means without a row are the smaller the larger its number is, so that they do not say which rows are outermost:
+        of rows with the same parents these would be those with the largest numbers.
+        """
         values, counts = np.unique(numbers, return_counts=True)
         some = max(min(OUTER, int(MOST_OUTER * len(means))), 1)
-        outer = numbers[np.argsort(means, kind="stable")]
-        room = (np.sum(outer[:some] - values[0]) + 0.5 * (values[1] - values[0])) / (some + 1)
-        above = (np.sum(values[-1] - outer[-some:]) + 0.5 * (values[-1] - values[-2])) / (some + 1)
+        ordered, near = np.sort(fitted), ROUNDED * (values[-1] - values[0])
+        first = numbers[fitted <= ordered[some - 1] + near]
+        last = numbers[fitted >= ordered[-some] - near]
+        room = (np.sum(first - values[0]) + 0.5 * (values[1] - values[0])) / (len(first) + 1)
+        above = (np.sum(values[-1] - last) + 0.5 * (values[-1] - values[-2])) / (len(last) + 1)
         often = counts / len(means)
         found = cls(values, often, often[None], (float(values[0] + room / 2), float(values[-1] - above / 2)))
         logs, before = np.log(often), np.zeros(len(values))

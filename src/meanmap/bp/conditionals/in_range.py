@@ -85,11 +85,13 @@ class InRange:
             farthest = tuple(transformation.back(ends).tolist())
         few = None
         if _few(raw, column) and not law.follows:
-            some, means = spread_rows(len(rows), len(law.values)), law.means(rows)
+            some, fitted = spread_rows(len(rows), len(law.values)), law.means(rows)
+            means = fitted.copy()
             means[some] = transformed[some, 0] - law.sizes(rows[some]) * law.values  # without the row itself
-            few = FewValues.fit(
-                transformation.back(means) if rows.shape[1] else np.full(len(raw), raw.mean()), raw[:, 0]
-            )
+            without, with_all = transformation.back(means), transformation.back(fitted)
+            if not rows.shape[1]:
+                without = with_all = np.full(len(raw), raw.mean())
+            few = FewValues.fit(without, raw[:, 0], with_all)
         units = transformation, column.centre, column.scale, column.limits
         return cls(law, *units, reached, farthest, within, column.step, few)
 
