@@ -107,6 +107,31 @@ def test_information_beats_hsic_where_effects_share_a_wiggly_cause():
     assert sum(exact(seed, "normalised") for seed in range(30)) <= 6
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("function", "known"),
+    [
+        (lambda x: np.sin(2 * x), {"information": 20, "hsic": 7}),
+        (np.abs, {"information": 20, "hsic": 11}),
+        (np.square, {"information": 8, "hsic": 4}),
+    ],
+    ids=["sin 2x", "|x|", "x²"],
+)
+def test_trees_whose_edges_are_alike_are_found_as_often_as_the_help_says(function, known):
+    edges = [(0, 1), (1, 2), (1, 3), (3, 4), (3, 5), (5, 6), (5, 7)]
+    found = dict.fromkeys(known, 0)
+    for seed in range(20):
+        generator = np.random.default_rng(700 + seed)
+        table = np.zeros((200, 8))
+        table[:, 0] = generator.normal(size=200)
+        for a, b in edges:
+            signal = function(table[:, a]) - function(table[:, a]).mean()
+            table[:, b] = (signal / signal.std() + generator.normal(size=200)) / np.sqrt(2)
+        for measure in known:
+            found[measure] += set(map(tuple, mm.chow_liu(table, measure=measure).edges.tolist())) == set(edges)
+    assert all(abs(found[measure] - known[measure]) <= 1 for measure in known)  # one may turn on the last digits
+
+
 def test_forests_are_pruned_at_their_level():
     """Of independent variables an edge is left with probability alpha at most: 40 data sets, level .1."""
     kept = [
