@@ -135,3 +135,20 @@ def test_saved_monitors_go_on_alike_and_few_pools_are_kept(tmp_path):
     assert len(wide.unused) == MOST_POOLS + 1
     assert wide.unused[0].apart == ()
     assert wide.step(rng.normal(size=(20, MOST_POOLS + 4))).apart == ()
+
+
+def test_p_values_without_a_column_do_not_depend_on_an_offset():
+    """The pool for batches that lack a column was computed in single precision."""
+    found = []
+    for start in (0.0, 1.7e9):
+        rng = np.random.default_rng(3)
+
+        def rows(n, lost=False, rng=rng, start=start):
+            fee = np.full(n, np.nan) if lost else rng.normal(5, 2, n)
+            return {"temp": rng.normal(20, 3, n), "serial": start + rng.poisson(20, n), "fee": fee}
+
+        monitor = mm.DriftMonitor.of(rows(400), missing="drop", rng=1)
+        for batch in range(6):
+            monitor = monitor.step(rows(60, lost=batch in (2, 3, 4)))
+        found.append(np.asarray(monitor.pvalues))
+    np.testing.assert_allclose(*found, rtol=1e-6)

@@ -4,6 +4,7 @@ import json
 
 import numpy as np
 import pandas as pd
+import pytest
 from typer.testing import CliRunner
 
 import meanmap as mm
@@ -255,3 +256,19 @@ def test_a_later_alarm_is_told_apart_and_quiet_batches_are_not_said_to_last():
 def test_the_sentence_names_a_later_alarm_by_itself():
     *_, (_, monitor) = after_each_batch(83, 6)
     assert lasts_in(monitor).startswith("There were alarms from batch 3 on, the latest at batch 5: mean b")
+
+
+@pytest.mark.parametrize("start", [0.0, 1.7e9])
+def test_a_drift_ends_whatever_the_offset_of_a_column(start):
+    """The latest batches were compared in single precision: beside a column of numbers from 1.7e9 on no drift ended."""
+    rng = np.random.default_rng(61)
+
+    def rows(n, shift=0.0):
+        other = {"fee": rng.normal(5, 2, n), "serial": start + rng.poisson(20, n)}
+        return {"temp": rng.normal(20 + shift, 3, n), **other}
+
+    monitor = mm.DriftMonitor.of(rows(600), rng=61)
+    for batch in range(1, 11):
+        monitor = monitor.step(rows(60, 2.5 if 3 <= batch <= 5 else 0.0))
+    assert monitor.alarms[0] == 3
+    assert monitor.lasting is None

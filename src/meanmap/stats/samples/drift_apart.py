@@ -134,7 +134,8 @@ def in_use(monitor: "DriftMonitor", apart: tuple[str, ...]) -> tuple["DriftMonit
     chosen = pools.pop(apart, None) or Unused(apart, _fixed(monitor, pools[()].points, apart), 0.0)
     first = [pools.pop(())] if apart else []
     unused = (*first, *[*pools.values()][-MOST_POOLS:])
-    pool = transformed(monitor.features, chosen.points)
+    with Door():
+        pool = transformed(monitor.features, chosen.points)
     return replace(monitor, apart=apart, unused=unused, points=chosen.points, pool=pool), np.array([chosen.evidence])
 
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from scipy.special import ndtr
 
+from meanmap.core.door import Door
 from meanmap.core.points import count, joined
 from meanmap.core.types import Points
 from meanmap.core.values import Value
@@ -138,7 +139,8 @@ class Lasting(Value):
 
 def _of_values(monitor: "DriftMonitor", together: Points, generator: np.random.Generator) -> float:
     """The p-value of some rows, compared with the pool of a monitor."""
-    both = np.concatenate([monitor.pool, transformed(monitor.features, together)])
+    with Door():
+        both = np.concatenate([monitor.pool, transformed(monitor.features, together)])
     asked = count(together), monitor.mean_squares, DRAWS, generator, scores_of(monitor, together)
     pvalue, _ = rank_of(among_subsets(monitor.features, both, *asked), generator)
     return with_counts(pvalue, monitor.points, together)
