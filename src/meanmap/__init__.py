@@ -10,7 +10,7 @@
     mm.condition(x, y)                        # p(y | x) as an operator
     mm.fit("y ~ x + (1 | group)", table)      # mixed models by formula: counts, labels, numbers
     mm.ep.infer(mm.ep.FactorGraph(...))       # Bayesian inference with any function as a factor
-    mm.embed(x, kernel)                       # a distribution as an element of a Hilbert space, the idea behind it all
+    mm.embed(x, kernel)                       # a distribution as an element of a Hilbert space: most rests on this
 
 Importing this package is cheap: JAX and everything built on it load when a name is first used.
 """

@@ -172,5 +172,5 @@ def test_sites_that_are_too_negative_have_no_joint(which):
 def test_two_factors_that_are_too_large_for_dense_matrices_are_refused(monkeypatch):
     _, predictor, prior = model("crossed")
     monkeypatch.setattr(crossed, "_MOST", 100)
-    with pytest.raises(ParameterError, match="12 effects of the largest factor there are 12 others"):
+    with pytest.raises(ParameterError, match="the largest factor has 12 effects and the others have 12"):
         joint_of(predictor, prior, np.ones(predictor.rows), np.ones(predictor.rows))

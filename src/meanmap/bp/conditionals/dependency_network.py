@@ -60,7 +60,7 @@ class DependencyNetwork:
 
     Notes
     -----
-    Products and squares of columns that improve held-out predictions enter a joint normal distribution beside the
+    Products and squares of columns that improve held-out predictions enter a joint normal distribution with the
     columns, missing where a factor is (Seaman, Bartlett & White 2012); a factor is drawn by Bayes' rule from the column
     that depends on its product, as in Bartlett et al. (2015). There are at most 20 of these, one per 25 rows.
 

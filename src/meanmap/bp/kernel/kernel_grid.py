@@ -72,7 +72,7 @@ class KernelGrid:
     floor=0.03)` had errors of 4.7 and 5.6 grey levels, the latter in a hole without observations, and 4 neighbours 4.8
     and 6.5. Counting divides by messages: the higher floor keeps this stable. Messages are sent 15 times and are then
     still changing: operators are slightly wrong, each further sweep counts the same pixels again, and errors grow. If
-    there are clean images beside noisy ones, `ForestGrid` restores better. The gain from smoothing depends on the
+    there are clean images as well as noisy ones, `ForestGrid` restores better. The gain from smoothing depends on the
     likelihood of observations. If several values explain an observation, as when two pictures of a plain wall are
     matched, pass a function as `likelihood` that has all of these peaks: a single guess with a spread around it leaves
     almost nothing for relations to add. In this way relations reduced the error of log-depth in new stereo scenes from

@@ -63,8 +63,8 @@ class ForestGrid:
     mistaken for noise. Images with a different noise level from the training images need a separate model; reports name
     images whose noise seems to differ.
 
-    Use `KernelGrid` if the noise is known, if relations are of interest in themselves, or if there are no clean images
-    beside the noisy ones.
+    Use `KernelGrid` if the noise is known, if relations are of interest in themselves, or if there are noisy images
+    only.
 
     Examples
     --------

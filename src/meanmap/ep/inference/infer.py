@@ -137,7 +137,7 @@ def infer(
     of theirs, which counts as one, as they have a joint belief: so `Student` noise of unknown scale about `Dot` is
     drawn, and with a known scale it has messages. Draws are moved from the priors to the posterior; further draws near
     these get exact weights, until standard errors of means and standard deviations are below a hundredth of a standard
-    deviation. The draws that were moved are then beside them: where these lie more often than chance allows at large
+    deviation. The draws that were moved then serve as a check: where these lie more often than chance allows at large
     weights, as along thin curved ridges, four times as many are moved, and if they still do, the status is "converged,
     but standard deviations may be wrong". Beliefs have the mean and standard deviation of these draws, and there are no
     messages.

@@ -129,7 +129,7 @@ def nearly_singular(factors: Sequence[Factor], found: Mapping[str, Family]) -> s
         return ""
     return (
         f"{', '.join(map(repr, named))}: rounding affects standard deviations and the log evidence, as a precision "
-        "matrix is nearly singular: beside a very wide prior some columns of X are determined by others, or the prior "
+        "matrix is nearly singular: with a very wide prior some columns of X are determined by others, or the prior "
         "itself is nearly singular. Leave these columns out, centre and scale columns, or give a narrower prior"
     )
 

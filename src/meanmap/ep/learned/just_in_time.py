@@ -202,7 +202,7 @@ class Learned(HostOracle):
                     f"{factor.name} has {argument.name!r}, {family}; expected numbers, normal vectors or a "
                     "Dirichlet: other messages are not learned. Type "
                     f"messages={{{factor.name!r}: ep.ImportanceSampling()}}; factors that are to be learned are named "
-                    "beside it, with ep.Learned()."
+                    "in the same mapping, with ep.Learned()."
                 )
 
     def answer(self, questions: Questions) -> Answer:

@@ -122,7 +122,7 @@ def fit(
     Without an intercept each label of the first categorical column, as in `0 + c`, has the prior of the intercept:
     priors, and hence the evidence, are not those of `c` with an intercept, whose coefficients are differences. Without
     labels either, sd(y) and sd(x) are root mean squares. Standard deviations of effects and of noise are half Student
-    with 3 degrees of freedom and scale 2.5 sd(y) / rms(x); beside an intercept in the same bracket, or a column for
+    with 3 degrees of freedom and scale 2.5 sd(y) / rms(x); with an intercept in the same bracket, or a column for
     each label, x is centred, and a product is what is left of it as above, though the table shows standard deviations
     where x is 0. Where a bracket has no intercept, or a product without its columns, or effects are independent (`||`),
     the model itself depends on where x is 0, as in lme4. Correlations are uniform over correlation matrices
@@ -135,7 +135,7 @@ def fit(
     estimates a standard deviation of labels in 2000 groups of three rows up to one posterior standard deviation too
     small. Where the evidence would be off by more than .25, the effects of each group of the largest factor are
     therefore integrated by quadrature given the others. With one factor the evidence and the effects that all rows
-    share are then as by brute force; beside other factors the evidence is corrected at the mean of these. At each node
+    share are then as by brute force; with other factors the evidence is corrected at the mean of these. At each node
     the rest is corrected by weighted draws, and a note says if these move a standard deviation of effects by more than
     .25 of its own.
 

@@ -206,7 +206,7 @@ def elimination_order(predictor: Predictor) -> tuple[int, ...]:
     rest = predictor.total - first.total
     if max(rest, first.total) * rest > _MOST:
         raise ParameterError(
-            f"beside {first.total} effects of the largest factor there are {rest} others; together they would "
+            f"the largest factor has {first.total} effects and the others have {rest}; together they would "
             f"be a dense matrix of {8e-9 * max(rest, first.total) * rest:.1f} GB. Leave out a factor with many groups."
         )
     return predictor.order

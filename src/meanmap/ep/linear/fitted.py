@@ -231,7 +231,7 @@ class Fitted(Paged, Value):
         From cavities of expectation propagation, and from integrals over the effects of groups of few rows, with the
         components integrated. Rows with much influence, 30 at most, are left out in turn and the model is fitted again,
         in tables of up to 20,000 rows; a warning names rows whose density may be off. Errors lean upwards where groups
-        are small: by .001 in a row of labels, and by .1 in surprising ones beside a second factor. The difference of
+        are small: by .001 in a row of labels, and by .1 in surprising ones with a second factor. The difference of
         two models of n rows has the standard error √n · sd of the rows' differences (Vehtari, Gelman & Gabry 2017).
         """
         pandas: Any = import_module("pandas")

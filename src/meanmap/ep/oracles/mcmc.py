@@ -52,10 +52,10 @@ class MCMC(Oracle):
     gave half the effective draws in three times the time. Errors are those of leaving out each of 32 pieces of the
     chains (a jackknife), and the effective sample size is the smallest over coordinates. The normaliser is estimated by
     importance sampling from a Student distribution with the draws' moments. The incoming message is subtracted from
-    what the draws project to, and their noise stays in the difference: where the factor has little information beside
-    its cavity, `Stratified` or `Laplace` are more accurate at less cost. Where errors are too large it draws more.
-    Draws jump where a proposal is accepted that was not before, so a run counts as converged when beliefs move by no
-    more than the stated doubt.
+    what the draws project to, and their noise stays in the difference: where the factor has little information
+    compared with its cavity, `Stratified` or `Laplace` are more accurate at less cost. Where errors are too large it
+    draws more. Draws jump where a proposal is accepted that was not before, so a run counts as converged when beliefs
+    move by no more than the stated doubt.
 
     Examples
     --------

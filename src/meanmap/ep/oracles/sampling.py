@@ -193,7 +193,7 @@ class ImportanceSampling(Sampler):
     draws), and the factor takes a vector, the mass is searched for: up to twelve rounds of 1000 draws from a Student
     distribution, each fitted to the weighted draws before (adaptive importance sampling; Cornuet et al. 2012). As many
     draws again then come from the best of these, and all are weighted by the mixture of both. This takes normal
-    vectors, with numbers beside them, of 20 dimensions in all at most, and no sampler with randomness of its own. A
+    vectors, also together with numbers, of 20 dimensions in all at most, and no sampler with randomness of its own. A
     mode that no draw comes near stays unknown.
 
     `post.standard_errors`, the report and print give the standard errors of the means that sampling leaves, and the

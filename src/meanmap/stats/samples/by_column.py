@@ -317,7 +317,7 @@ class Differences(Value, Sequence[ColumnDifference]):
         Its columns are column, quantity ("mean", "mean where not 0", "share of a", "share of missing values" or "rank
         correlation"), label, first, second (the means, shares or correlations), estimate, low, high and clarity. With
         several samples it also names the two: first_sample, second_sample. Where there are any, it has first_median,
-        first_sd, first_unadjusted and first_rows beside the same of the second sample; ratio, ratio_low and ratio_high
+        first_sd, first_unadjusted and first_rows, and the same of the second sample; ratio, ratio_low and ratio_high
         of standard deviations that are shown to differ; and pvalue.
         """
         related = self.relations
