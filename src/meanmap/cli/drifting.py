@@ -16,7 +16,16 @@ from meanmap.cli.options import Seed, in_own_words, names_in, refused, say
 from meanmap.core.errors import EmptyError, InputError, KindError
 from meanmap.core.language import in_few_words
 from meanmap.core.notes import note_lines
-from meanmap.stats.samples.drift_words import AGAIN, alarms_in_lines, alike_once, in_lines, rule_of, table_of
+from meanmap.stats.samples.drift_words import (
+    AGAIN,
+    alarms_in_lines,
+    alike_once,
+    ended_in,
+    in_lines,
+    latest_in,
+    rule_of,
+    table_of,
+)
 
 if TYPE_CHECKING:
     from meanmap.cli.inputs import Reading
@@ -229,11 +238,13 @@ def _judged(question: str, monitor: Any, watched: Watched) -> str:
         return f"{question} There is no new batch after {watched.batches[-1]['batch']}.{lasts}"
     if named:
         found = in_few_words([f"{each['batch']} (p = {_pvalue(each):.2g})" for each in evident], 5)
-        ended = " The drift has ended." * (monitor.strata is None)
         besides = f" Small p-values, but no alarm, at {found}." if evident else ""
-        lasts = lasts if monitor.lasting is None or monitor.lasting.count else ""
-        ended = "" if monitor.lasting else ended
-        return f"{question} No: alarm at {with_repeats(named, watched.repeats(monitor))}.{besides}{lasts or ended}"
+        alarms = watched.each_alarm(monitor)
+        if not monitor.lasting:
+            lasts = f" {ended_in(monitor, alarms)}".rstrip()
+        elif not monitor.lasting.count:
+            lasts = f" {latest_in(alarms)}".rstrip()
+        return f"{question} No: alarm at {with_repeats(named, watched.repeats(monitor))}.{besides}{lasts}"
     seen = f"{len(watched.new)} batch{'es' * (len(watched.new) != 1)}"
     if monitor.lasting:
         return f"{question} No alarm in {seen}.{lasts}"

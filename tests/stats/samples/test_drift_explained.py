@@ -1,12 +1,15 @@
 """What a monitor says of its batches: which columns moved and by how much, copies, added columns, and odd values."""
 
 import json
+import re
 
 import numpy as np
 import pandas
 import pytest
+from typer.testing import CliRunner
 
 import meanmap as mm
+from meanmap.cli.commands import app
 from meanmap.core.errors import EmptyError, NonFiniteError
 from meanmap.stats.samples import drift_columns, drift_copies, drift_pool, drift_start
 
@@ -187,3 +190,25 @@ def test_a_rare_new_label_is_named_from_the_first_alarm():
         assert set(monitor.alarms[1:]) <= set(monitor.repeats)
     assert len(named) >= 9
     assert all(named)
+
+
+def test_the_answer_names_what_changed_also_when_the_drift_has_ended(tmp_path):
+    rng = np.random.default_rng(5)
+    monitor = mm.DriftMonitor.of(rows(rng, 500), rng=0)
+    rows(rng, 500).to_csv(tmp_path / "reference.csv", index=False)
+    for batch in range(1, 9):
+        here = rows(rng, 100, 4.0 * (batch == 2))
+        here.to_csv(tmp_path / f"b{batch}.csv", index=False)
+        monitor = monitor.step(here)
+        if batch == 2:
+            assert monitor.to_dict()["lasting"]["pvalue"] is None
+            assert "The drift since batch 2 lasts: mean temp 2" in monitor.to_dict()["answer"]
+    assert monitor.lasting is None
+    assert re.search(r"At batch 2: mean temp 2.* The drift has ended\.$", monitor.to_dict()["answer"])
+    files = [tmp_path / f"b{batch}.csv" for batch in range(1, 9)]
+
+    def told(*paths):
+        return CliRunner().invoke(app, ["drift", *map(str, [tmp_path / "reference.csv", *paths]), "--seed", "0"]).stdout
+
+    assert re.search(r"No: alarm at b2\.csv\. At b2\.csv: mean temp 2\S* → 2", told(*files[:2]))
+    assert re.search(r"No: alarm at b2\.csv\. At b2\.csv: mean temp .* The drift has ended\.", told(*files))

@@ -23,7 +23,7 @@ from meanmap.ep.inference.pages import posterior_page
 from meanmap.ep.inference.record import Record
 from meanmap.ep.inference.separate import LeftOut
 from meanmap.ep.inference.ties import TOO_WIDE
-from meanmap.ep.inference.together import together
+from meanmap.ep.inference.together import labels_in_loops, together
 from meanmap.ep.inference.weighted import weighted_notes
 from meanmap.ep.instead import of_posterior
 from meanmap.ep.sweeps.plan import Plan, State, beliefs, fetched, start, unpadded
@@ -127,7 +127,7 @@ class Posterior(Paged, Mapping[str, Family]):
                 kept.append(unpadded(message, cut))
             messages[factor.name] = tuple(kept)
         if not (record.impossible or record.outgrown):
-            measured = bool(record.advice)
+            record.in_loops, measured = labels_in_loops(factors), bool(record.advice)
             notes = together(model.variables, factors, messages, found, record.converged, measured)
             # The ties that are left are those of two unknowns in other factors.
             record.advice = notes or record.advice

@@ -11,7 +11,6 @@ from meanmap.core.report import Report
 from meanmap.ep.calls import Spent, in_words
 from meanmap.ep.doubt import ENOUGH
 from meanmap.ep.factor import Factor
-from meanmap.ep.inference.labels import labels_in_loops
 from meanmap.ep.inference.priorless import nearly_singular, without_prior
 from meanmap.ep.inference.sampled import LARGE, Sampled
 from meanmap.ep.inference.verdict import Ending, Verdict
@@ -72,6 +71,8 @@ class Record:
         self.advice: tuple[str, ...] = ()
         # Whether notes say that standard deviations are too small or too large.
         self.narrow = self.wide = False
+        # The note that tables join labels in loops.
+        self.in_loops = ""
         # Where weighted draws disagree with beliefs, and which other mode there is, in words.
         self.apart = self.elsewhere = ""
         self.at_once = False
@@ -119,8 +120,7 @@ class Record:
         sampling = self.sampled.in_deviations(found)
         priorless = "" if self.beyond or self.interrupted else without_prior(self.factors, found)
         singular = "" if priorless or self.interrupted else nearly_singular(self.factors, found)
-        in_loops = labels_in_loops(self.factors)
-        status = self._status(sampling, priorless, singular, bool(in_loops))
+        status = self._status(sampling, priorless, singular)
         # Only beliefs must be distributions: that messages are none is no doubt by itself, where it was allowed.
         harmless = EVENTS[:1] if policy == "allow" and status == "converged" and np.isfinite(log_evidence) else ()
         notes = [
@@ -135,7 +135,7 @@ class Record:
             *self.rough,
             *filter(None, [singular, *(self.remarks if np.isfinite(log_evidence) else ())]),
             *self.advice,
-            *filter(None, (in_loops, self.elsewhere, self.apart)),
+            *filter(None, (self.in_loops, self.elsewhere, self.apart)),
         ]
         return Report(
             status,
@@ -286,7 +286,7 @@ class Record:
                 totals[factor.name] = total
         return totals
 
-    def _status(self, sampling: Mapping[str, float], priorless: str, singular: str, in_loops: bool) -> str:
+    def _status(self, sampling: Mapping[str, float], priorless: str, singular: str) -> str:
         if self.impossible:
             return "stopped at impossible data"
         if self.outgrown:
@@ -304,7 +304,7 @@ class Record:
             return "converged, but a belief is improper"
         if self.converged and (doubted or singular or (self.apart and not self.narrow)):
             return "converged, but standard deviations may be wrong"
-        if self.converged and in_loops and not self.narrow:
+        if self.converged and self.in_loops and not self.narrow:
             return "converged, but probabilities of labels are approximate"
         if self.converged:
             size = "large" if self.wide else "small"

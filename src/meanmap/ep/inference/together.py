@@ -1,16 +1,18 @@
-"""Gaussian unknowns in factors that form cycles: their separate beliefs compared with one joint belief."""
+"""Unknowns in factors that form loops: Gaussian ones compared with one joint belief, labels named."""
 
 from typing import Any
 
 import numpy as np
 
+from meanmap.core.language import with_and
 from meanmap.ep.factor import Factor
-from meanmap.ep.inference.block import Beliefs, Block, NotMeasured, diagonal
+from meanmap.ep.factors.table import Table
+from meanmap.ep.inference.block import Beliefs, Block, NotMeasured, diagonal, is_cyclic
 from meanmap.ep.inference.ties import LESS
 from meanmap.ep.variables import Variable
 from meanmap.families import MultivariateNormal, Normal
 
-__all__ = ["together"]
+__all__ = ["labels_in_loops", "together"]
 
 # Separate beliefs narrower than this, over what the joint one says, are worth a note; with functions, whose curvature
 # is only looked at in one place, narrower than that.
@@ -65,6 +67,34 @@ _ADVICE = (
     "Give them one belief: ep.Variable(name, ep.MultivariateNormal(mean, covariance)) of all effects, as w in "
     "ep.Dot(X, w, z) for sums and differences."
 )
+
+
+def labels_in_loops(factors: tuple[Factor, ...]) -> str:
+    """A note where labels are joined in two ways, so that probabilities are approximate; else empty."""
+    joining, first, nodes = [], {}, 0
+    for factor in factors:
+        unknown = [argument for argument in factor.arguments if not argument.known]
+        if isinstance(factor, Table) and len(unknown) > 1:
+            joining.append((factor, unknown))
+            for argument in unknown:
+                if argument.name not in first:
+                    first[argument.name] = nodes
+                    nodes += argument.variable.plate or 1
+    starts, ends = [], []
+    for factor, unknown in joining:
+        members = nodes + np.arange(factor.plate or 1)
+        for argument in unknown:
+            starts.append(members)
+            ends.append(np.broadcast_to(first[argument.name] + argument.index, members.shape))
+        nodes += len(members)
+    if not joining or not is_cyclic(np.concatenate(starts), np.concatenate(ends), nodes):
+        return ""
+    tables = with_and([factor.name for factor, _ in joining])
+    return (
+        f"{tables}: tables join labels in loops, and messages in loops count evidence more than once. "
+        "Probabilities and the log evidence are approximate, often too near 0 or 1 where labels depend on each other "
+        "strongly. mm.bp.CliqueTree computes exact ones where loops are not too many"
+    )
 
 
 def _alike(named: list[str], variables: dict[str, Variable], beliefs: Beliefs) -> list[str]:

@@ -12,7 +12,16 @@ from meanmap.core.values import plain
 from meanmap.plots.facts import Axis, Chart, Mark, Page, Panel, Section
 from meanmap.stats.samples.drift_picture import others_of
 from meanmap.stats.samples.drift_record import MOST_EXPLAINED
-from meanmap.stats.samples.drift_words import AGAIN, ALARMS, alarms_in_lines, alike_once, in_lines, lasts_in, table_of
+from meanmap.stats.samples.drift_words import (
+    AGAIN,
+    ALARMS,
+    alarms_in_lines,
+    alike_once,
+    ended_in,
+    in_lines,
+    lasts_in,
+    table_of,
+)
 
 __all__ = [
     "ABOUT",
@@ -60,7 +69,10 @@ def _answer(monitor: Any) -> str:
     seen = f"{number} batch{'es' * (number > 1)}; the latest p-value is {monitor.pvalues[-1]:.3g}."
     if not len(monitor.alarms):
         return f"No alarm in {seen}"
-    return f"Alarm at batch {_alarms(monitor)}, of {seen} {lasts_in(monitor)}".rstrip()
+    told = f"Alarm at batch {_alarms(monitor)}, of {seen} "
+    if monitor.lasting or monitor.record is None:
+        return f"{told}{lasts_in(monitor)}".rstrip()
+    return f"{told}{ended_in(monitor, monitor.record.each_alarm())}".rstrip()
 
 
 def _alarms(monitor: Any) -> str:
@@ -73,10 +85,12 @@ def with_repeats(alarms: Sequence[str], repeats: Sequence[str]) -> str:
     Examples
     --------
     >>> with_repeats(["7", "9", "12"], ["9", "12"]), with_repeats(["9"], ["9"])
-    ('7, and 2 more of a known drift, the last at 12', '1 more of a known drift, at 9')
+    ('7, and 2 more of a known drift, the last at 12', '9 (a known drift)')
     """
     new = in_few_words([each for each in alarms if each not in repeats], 5)
     some = [each for each in alarms if each in repeats]
+    if some and not new:
+        return f"{in_few_words(some, 5)} (a known drift)"
     last = "the last at " * (len(some) > 1)
     again = f"{len(some)} more of a known drift, {last or 'at '}{some[-1]}" if some else ""
     return ", and ".join(filter(None, (new, again)))
@@ -100,9 +114,12 @@ def facts_of(monitor: Any) -> dict[str, Any]:
     facts |= plain(monitor, "run_length", "limit", "pvalue_limit", "seed", "pvalues", "evidence", "alarms", "repeats")
     facts["notes"] = list(dict.fromkeys((*monitor.standing, *monitor.notes)))
     spans = [{"batches": span, "columns": plain_rows(rows)} for span, rows in _compared(monitor, last=False)]
-    lasting = monitor.lasting and {**plain(monitor.lasting, "since", "pvalue"), "seen": monitor.lasting.is_seen}
+    lasting = None
+    if monitor.lasting:
+        pvalue = monitor.lasting.pvalue if monitor.lasting.count else None
+        lasting = {"since": monitor.lasting.since, "pvalue": pvalue, "seen": monitor.lasting.is_seen}
     alarms = [] if monitor.record is None else monitor.record.each_alarm()
-    return facts | {"lasting": lasting or None, "compared": spans, "each alarm": alarms_in_facts(alarms)}
+    return facts | {"lasting": lasting, "compared": spans, "each alarm": alarms_in_facts(alarms)}
 
 
 def alarms_in_facts(alarms: Sequence[tuple[str, str]]) -> list[dict[str, str]]:

@@ -14,9 +14,11 @@ __all__ = [
     "alarms_in_lines",
     "alike_once",
     "clear_in",
+    "ended_in",
     "in_lines",
     "in_one_line",
     "lasts_in",
+    "latest_in",
     "rule_of",
     "table_of",
 ]
@@ -130,6 +132,22 @@ def lasts_in(monitor: Any, since: str = "", names: Sequence[str] = ()) -> str:
         f"There were alarms from {since or f'batch {lasting.since}'} on, the latest at {drift.span(names)}"
         f"{f': {changed}' if changed else ''}. The {compared} {differs} (p = {lasting.pvalue:.2g})."
     )
+
+
+def latest_in(alarms: Sequence[tuple[str, str]]) -> str:
+    """What changed at the latest alarm, as a sentence; nothing if no column clearly did.
+
+    Examples
+    --------
+    >>> latest_in([("batch 7", "mean weight 5.1 → 7.3")]), latest_in([("batch 7", NOTHING)])
+    ('At batch 7: mean weight 5.1 → 7.3.', '')
+    """
+    return "".join(f"At {span}: {changed}." for span, changed in alarms[-1:] if changed != NOTHING)
+
+
+def ended_in(monitor: Any, alarms: Sequence[tuple[str, str]]) -> str:
+    """What changed at the latest alarm, and that the drift has ended, which is not known with strata."""
+    return " ".join(filter(None, [latest_in(alarms), "The drift has ended." * (monitor.strata is None)]))
 
 
 def drawn(values: Sequence[float]) -> str:
