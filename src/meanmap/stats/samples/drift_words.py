@@ -87,12 +87,15 @@ def _again(spans: Sequence[str]) -> str:
 
 
 def clear_in(found: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
-    """The rows of columns that have clearly changed by themselves; if there are none, the first row of each column
-    whose own p-value is small, as that of a new label that few rows have.
+    """The rows of columns that have clearly changed by themselves; and of other columns whose own p-value is small, as
+    that of a new label that few rows have, the first row.
     """
     small = [each for each in found if each["pvalue"] is not None and each["pvalue"] <= LEVEL]
+    clear = {each["column"] for each in small if each["clear"]}
     first = {each["column"]: each for each in reversed(small) if each["pvalue"] <= RARELY}
-    return [each for each in small if each["clear"]] or [each for each in small if each is first.get(each["column"])]
+    return [
+        each for each in small if each["clear"] or (each["column"] not in clear and each is first.get(each["column"]))
+    ]
 
 
 def in_one_line(found: Sequence[Mapping[str, Any]]) -> str:
@@ -103,13 +106,18 @@ def in_one_line(found: Sequence[Mapping[str, Any]]) -> str:
     >>> row = {"column": "weight", "what": "mean weight", "pvalue": 0.01, "clear": True, "cells": ["5.1", "7.3", ""]}
     >>> in_one_line([row, {**row, "pvalue": 0.4}]), in_one_line([{**row, "pvalue": 0.4}])
     ('mean weight 5.1 → 7.3', 'no column clearly by itself')
-    >>> label = {"what": "city = Ulm", "pvalue": 0.002, "clear": False, "cells": ["0%", "3%", "3 (-1 to 7) points"]}
+    >>> label = {"label": "Ulm", "what": "city = Ulm", "pvalue": 0.002, "clear": False, "cells": ["0%", "3%", ""]}
     >>> in_one_line([{**label, "column": "city"}, {**label, "column": "city", "what": "city = Rom"}])
     'city = Ulm 0% → 3%'
+    >>> in_one_line([{**row, "pvalue": 0.002, "clear": False, "label": None}])
+    'distribution of weight'
     """
-    clear = clear_in(found)
-    ends = (" → ".join(filter(None, each["cells"][:2])) for each in clear)
-    changes = [f"{_short(each['what'])} {pair}".rstrip() for each, pair in zip(clear, ends, strict=True)]
+    changes = []
+    for each in clear_in(found):
+        if not each["clear"] and each["label"] is None:  # the mean need not be what differs
+            changes.append(_short(f"distribution of {each['column']}"))
+        else:
+            changes.append(f"{_short(each['what'])} {' → '.join(filter(None, each['cells'][:2]))}".rstrip())
     return in_few_words(changes, MOST_CHANGES) or NOTHING
 
 
@@ -120,9 +128,10 @@ def lasts_in(monitor: Any, since: str = "", names: Sequence[str] = ()) -> str:
     lasting = monitor.lasting
     if not lasting:
         return ""
-    drift = monitor.record.drifts[-1] if monitor.record and monitor.record.drifts else None
+    drifts = (*monitor.record.drifts, *monitor.record.earlier) if monitor.record else ()
+    drift = max(drifts, key=lambda each: each.last, default=None)
     changed = drift.changed if drift and drift.changed != NOTHING else ""
-    later = drift is not None and drift.first > lasting.since and drift.last not in monitor.repeats
+    later = any(each.first > lasting.since and each.last not in monitor.repeats for each in drifts)
     if drift is None or not later or lasting.certain or not lasting.latest:
         return lasting.sentence(since, changed)
     number = len(lasting.latest)
