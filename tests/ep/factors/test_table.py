@@ -2,13 +2,14 @@
 
 import itertools
 
+import jax.numpy as jnp
 import numpy as np
 import pytest
 import scipy.stats
 
 from meanmap import ep
 from meanmap.core import KindError, ParameterError, ShapeError
-from meanmap.families import Categorical
+from meanmap.families import Bernoulli, Categorical
 
 
 def test_a_bernoulli_is_refused_with_the_categorical_to_type():
@@ -181,7 +182,15 @@ def test_messages_in_loops_stay_finite_and_are_noted():
         assert post.log_evidence == pytest.approx(evidence, abs=0.1)
         assert max(abs(np.asarray(message.logits)).max() for message in post.messages["pairs"]) < 10
         assert post.report.status == "converged, but probabilities of labels are approximate"
-        assert any(note.startswith("pairs: tables join labels in loops") for note in post.report.notes)
+        assert any(note.startswith("pairs: labels are joined in loops") for note in post.report.notes)
+
+
+def test_labels_joined_by_densities_in_loops_have_the_same_note():
+    x, ends = ep.Variable("x", Bernoulli(0.5), plate=3), np.array([[0, 1], [1, 2], [2, 0]])
+    for edges, status in ((ends, "converged, but probabilities of labels are approximate"), (ends[:2], "converged")):
+        alike = ep.Density(lambda a, b: jnp.where((a > 0.5) == (b > 0.5), 1.0, -1.0), x[edges[:, 0]], x[edges[:, 1]])
+        post = ep.infer(ep.FactorGraph(alike, ep.Density(lambda a: 0.3 * a, x, name="field")))
+        assert post.report.status == status
 
 
 def test_a_chain_of_labels_has_no_note_on_loops():

@@ -1,5 +1,6 @@
 """Posteriors that are updated by batches of factors, against one run with all of them."""
 
+import copy
 import itertools
 
 import jax.numpy as jnp
@@ -230,7 +231,7 @@ def test_labels_that_updates_take_apart_are_not_advised_a_normal_belief():
     assert note.endswith("may be off: give all rows to one run of infer")
 
 
-def test_a_plate_that_returns_after_another_of_its_name_is_refused():
+def test_a_plate_that_returns_after_another_of_its_name_is_refused(tmp_path):
     # It was taken as new: the mean was off by a third of its standard deviation, "converged".
     mu = ep.Variable("mu", ep.Normal(0.0, 9.0))
     first, second = (ep.Variable("a", ep.Normal(0.0, 1.0), plate=plate) for plate in (3, 2))
@@ -244,6 +245,9 @@ def test_a_plate_that_returns_after_another_of_its_name_is_refused():
     for later in (found, found.update(rows(second, [1.0, 0.0]))):
         with pytest.raises(InputError, match=r"'a' of the batch is a plate of an earlier batch, .* 'a 1' and 'a 2'"):
             later.update(rows(first, [2.0, 3.0, 1.0]))
+        mm.save(later, tmp_path / "stream.mm")
+        assert mm.load(tmp_path / "stream.mm")["mu"].mean() == later["mu"].mean()
+        copy.deepcopy(later)
     # In another order, from the same start, it is new.
     other = ep.infer(rows(second, [2.0, 0.0])).update(rows(first, [2.0, 3.0, 1.0]))
     assert other["a"].shape == (3,)

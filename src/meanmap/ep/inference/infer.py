@@ -161,8 +161,8 @@ def infer(
     from others is left out, with a note, and the log evidence is that of the model without it. If they contradict each
     other, the data are impossible.
 
-    Where tables join labels in loops, probabilities and the log evidence are approximate, as the status and a note say;
-    tables that exclude one another only in a loop are not found.
+    Where factors join labels in loops, probabilities and the log evidence are approximate, as the status and a note
+    say; tables that exclude one another only in a loop are not found.
 
     A bimodal posterior, such as that of a mixture with exchangeable components, is approximated at one of its modes,
     and the log evidence is then that of one mode. If the components have the same prior, the run may stop between the

@@ -1,6 +1,7 @@
 """What inference returns: a belief for every variable, the evidence, and the messages from which a run can continue."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from copy import copy
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 from weakref import ref
@@ -100,6 +101,12 @@ class Posterior(Paged, Mapping[str, Family]):
         self._replaced = tuple(replaced)
         # Draws from the joint posterior of some of the variables, by name, where beliefs are made of them.
         self._joint = joint or {}
+
+    def to_save(self) -> "Posterior":
+        """Without the plates that updates replaced, which are known as objects of this process."""
+        found = copy(self)
+        found._replaced = ()
+        return found
 
     @classmethod
     def of(

@@ -6,11 +6,10 @@ import numpy as np
 
 from meanmap.core.language import with_and
 from meanmap.ep.factor import Factor
-from meanmap.ep.factors.table import Table
 from meanmap.ep.inference.block import Beliefs, Block, NotMeasured, diagonal, is_cyclic
 from meanmap.ep.inference.ties import LESS
 from meanmap.ep.variables import Variable
-from meanmap.families import MultivariateNormal, Normal
+from meanmap.families import Bernoulli, Categorical, MultivariateNormal, Normal
 
 __all__ = ["labels_in_loops", "together"]
 
@@ -73,8 +72,8 @@ def labels_in_loops(factors: tuple[Factor, ...]) -> str:
     """A note where labels are joined in two ways, so that probabilities are approximate; else empty."""
     joining, first, nodes = [], {}, 0
     for factor in factors:
-        unknown = [argument for argument in factor.arguments if not argument.known]
-        if isinstance(factor, Table) and len(unknown) > 1:
+        unknown = [a for a in factor.arguments if not a.known and a.variable.family in (Bernoulli, Categorical)]
+        if len(unknown) > 1:
             joining.append((factor, unknown))
             for argument in unknown:
                 if argument.name not in first:
@@ -89,11 +88,11 @@ def labels_in_loops(factors: tuple[Factor, ...]) -> str:
         nodes += len(members)
     if not joining or not is_cyclic(np.concatenate(starts), np.concatenate(ends), nodes):
         return ""
-    tables = with_and([factor.name for factor, _ in joining])
+    names = with_and([factor.name for factor, _ in joining])
     return (
-        f"{tables}: tables join labels in loops, and messages in loops count evidence more than once. "
+        f"{names}: labels are joined in loops, and messages in loops count evidence more than once. "
         "Probabilities and the log evidence are approximate, often too near 0 or 1 where labels depend on each other "
-        "strongly. mm.bp.CliqueTree computes exact ones where loops are not too many"
+        "strongly. Of tables mm.bp.CliqueTree computes exact ones where loops are not too many"
     )
 
 
