@@ -9,6 +9,9 @@ from meanmap.core.language import in_digits, in_few_words
 
 __all__ = ["Weighted", "apart", "pareto_shape"]
 
+# The log of the largest mean square of weights, relative to that of their mean.
+_MOST = 50.0
+
 
 @dataclass(frozen=True)
 class Weighted:
@@ -37,6 +40,15 @@ class Weighted:
         """Log ratio of the evidence and its approximation by expectation propagation."""
         top = float(self.logs.max())
         return top + float(np.log(np.exp(self.logs - top).mean()))
+
+    @property
+    def gain_error(self) -> float:
+        """The standard error of `gain`: by the draws, or if larger by a lognormal distribution with the spread of the
+        upper half of the weights, because few draws of many numbers do not have the largest weights.
+        """
+        above = np.maximum(self.logs - np.median(self.logs), 0)
+        square = max(1 / self.effective, float(np.exp(min(2 * (above**2).mean(), _MOST))))
+        return float(np.hypot(np.sqrt((square - 1) / len(self.logs)), self.error))
 
 
 def pareto_shape(logs: np.ndarray) -> float:

@@ -40,14 +40,15 @@ class Observed:
 
     def taken(self, rows: slice | np.ndarray) -> "Observed":
         """Some of the rows."""
-        return Observed(*(each[rows] for each in self._all))
+        return Observed(*(each[rows] for each in self.each))
 
     def columns(self) -> "Observed":
         """For several predictors per row, (n, nodes)."""
-        return Observed(*(each[:, None] for each in self._all))
+        return Observed(*(each[:, None] for each in self.each))
 
     @property
-    def _all(self) -> tuple[np.ndarray, ...]:
+    def each(self) -> tuple[np.ndarray, ...]:
+        """All of these, an entry per row."""
         return (self.response, self.trials, self.offset, self.weights, self.low, self.high)
 
 

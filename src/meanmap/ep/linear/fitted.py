@@ -79,6 +79,7 @@ class Fitted(Paged, Value):
     left_out: int
     shared: Shared
     judged: Weighted | None
+    corrected: float = 0.0
 
     def to_save(self) -> "Fitted":
         """Refuse it: the formula is an object of another library."""
@@ -236,7 +237,8 @@ class Fitted(Paged, Value):
         """
         pandas: Any = import_module("pandas")
         of_unit = self.model.observed.weights * self.model.family.densities(self.model.observed)
-        in_units = self.log_evidence + of_unit.sum() * np.log(self.scaled.unit)
+        # Evidence without a row is not corrected for the skewness of shared effects.
+        in_units = self.log_evidence - self.corrected + of_unit.sum() * np.log(self.scaled.unit)
         found, off = log_densities(self.model, self.scaled.predictor(self.formula.rows), in_units)
         found = found - of_unit * np.log(self.scaled.unit)
         if len(off):

@@ -22,6 +22,7 @@ from meanmap.ep.linear.problem import Height, Problem
 from meanmap.ep.linear.sampled import RADIUS, affordable_draws, design, evenly_chosen, sampled
 from meanmap.ep.linear.sites import Settled
 from meanmap.ep.linear.surface import Drawn, SplitNormal, Surface
+from meanmap.ep.linear.weights import Kinds
 
 __all__ = ["UNSETTLED", "Integrated", "Node", "integrate"]
 
@@ -60,7 +61,7 @@ class Node:
 class Integrated:
     """A fitted model: nodes over its components, with the likelihood and the responses used.
 
-    `surface` is the log posterior between nodes, where these are a lattice.
+    `surface` is the log posterior between nodes, where these are a lattice; `alike` are rows that are equal.
     """
 
     nodes: tuple[Node, ...]
@@ -68,6 +69,7 @@ class Integrated:
     family: Family
     observed: Observed
     surface: Surface | SplitNormal | Drawn | None = None
+    alike: Kinds | None = None
 
     @cached_property
     def shares(self) -> np.ndarray:
@@ -99,7 +101,11 @@ def _integrated(problem: Problem, begin: np.ndarray) -> tuple[Integrated, float,
             "column that separates the response."
         )
     if not len(begin):
-        return Integrated((Node(begin, 1.0, start.settled),), *fitted), start.value, Coordinates((), ())
+        return (
+            Integrated((Node(begin, 1.0, start.settled),), *fitted, None, problem.alike),
+            start.value,
+            Coordinates((), ()),
+        )
     mode, best, curvature = mode_of(problem, begin, start)
     chart, axes = straightest(problem, mode, best, curvature)
     middle, drawn = chart.split(mode), False
@@ -148,7 +154,7 @@ def _integrated(problem: Problem, begin: np.ndarray) -> tuple[Integrated, float,
         surface = Drawn(np.array([psi for psi, _, _ in laid.values()]), shares / shares.sum())
     else:
         surface = _split(heights - np.array([log_weight for _, log_weight, _ in places]), middle, axes)
-    return Integrated(found, *fitted, surface), log_evidence, chart
+    return Integrated(found, *fitted, surface, problem.alike), log_evidence, chart
 
 
 def _foretell(problem: Problem, size: int, each: float) -> None:

@@ -15,7 +15,8 @@ from meanmap.ep.linear.newton import has_many_rows, sites_at_mode
 from meanmap.ep.linear.predictor import Predictor
 from meanmap.ep.linear.sites import Predictors, Settled, settle
 from meanmap.ep.linear.stacked import Stack, Stacked
-from meanmap.ep.linear.weights import affordable, weighted
+from meanmap.ep.linear.weights import Kinds, affordable, kinds, weighted
+from meanmap.ep.weighted_draws import Weighted
 
 __all__ = ["Height", "Problem"]
 
@@ -79,6 +80,11 @@ class Problem:
         if not self.family.exact or self.predictor.nesting is None:
             return None
         return Stack(self.predictor, self.predictor.nesting, self.components, self.family, self.observed)
+
+    @cached_property
+    def alike(self) -> Kinds | None:
+        """Rows that are equal, if many are."""
+        return kinds(self.predictor, self.observed)
 
     @property
     def size(self) -> int:
@@ -174,11 +180,15 @@ class Problem:
         """The correction of the log evidence of a converged run by weighted draws."""
         if settled is None or self.family.exact:
             return 0.0
-        draws, parameters = affordable(settled, _EVALUATIONS, *_DRAWS), self.components.likelihood(phi)
-        found = weighted(settled, self.family, self.observed, parameters, min(draws, _FEW))
+        draws = affordable(settled, _EVALUATIONS, *_DRAWS)
+        found = self.weighted(phi, settled, min(draws, _FEW))
         if draws <= _FEW or (1 / found.effective - 1) / _FEW < _SURE**2:
             return found.gain
-        return weighted(settled, self.family, self.observed, parameters, draws).gain
+        return self.weighted(phi, settled, draws).gain
+
+    def weighted(self, phi: np.ndarray, settled: Settled, draws: int, alike: Kinds | None = None) -> Weighted:
+        """Weighted draws of the effects at a point."""
+        return weighted(settled, self.family, self.observed, self.components.likelihood(phi), draws, alike)
 
     def height(self, phi: np.ndarray, start: Settled | None = None, sloped: bool = True) -> Height:
         """Log evidence plus log prior, its gradient if asked (else 0), and the run; −∞ if the run fails."""

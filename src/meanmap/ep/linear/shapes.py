@@ -9,6 +9,7 @@ from meanmap.ep.linear.held import Held
 from meanmap.ep.linear.integrate import Integrated, Node
 from meanmap.ep.linear.mixtures import GRID, Shaped
 from meanmap.ep.linear.sites import Predictors, Settled
+from meanmap.ep.linear.weights import Kinds
 from meanmap.ep.weighted_draws import Weighted
 
 __all__ = ["marginals", "skewness"]
@@ -71,7 +72,7 @@ def marginals(model: Integrated, combinations: np.ndarray, judged: Weighted | No
             runs = _by_runs(model, combinations, means[:, 0], sds[:, 0], skew)
         for one in (each for each in np.flatnonzero(skewness > _SKEW).tolist() if each not in runs):
             ratios[one, at] = law.log_ratio(joint.predictor.at(toward[one] / sds[one, at]))
-            left -= len(_PLACES) * (law.sample or joint.predictor.rows)
+            left -= len(_PLACES) * law.count
             if left <= 0:
                 break
         if not at and not (skewness > _SKEW / 2).any():
@@ -138,10 +139,11 @@ class _Rows:
     family: Family
     observed: Observed
     parameters: np.ndarray
+    alike: Kinds | None
 
     @classmethod
     def at(cls, node: Node, model: Integrated) -> "_Rows":
-        return cls(node.settled, model.family, model.observed, model.parameters(node))
+        return cls(node.settled, model.family, model.observed, model.parameters(node), model.alike)
 
     def skewness(self, toward: np.ndarray) -> np.ndarray:
         """First-order skewness of combinations c, from P⁻¹ c over the standard deviation for each: the sum of third
@@ -162,20 +164,20 @@ class _Rows:
         return total
 
     @property
-    def sample(self) -> int:
-        """The number of rows that represent all of them; 0 if each is looked at."""
-        s = self.settled
-        return _SAMPLE if len(s.means) > _SAMPLE and s.thirds is not None and s.shared is None else 0
+    def count(self) -> int:
+        """The number of rows that represent all of them."""
+        s, rows = self.settled, len(self.settled.means if self.alike is None else self.alike[0])
+        return _SAMPLE if rows > _SAMPLE and s.thirds is not None and s.shared is None else rows
 
     def log_ratio(self, slope: np.ndarray) -> np.ndarray:
         """Log ratio of the density and the Normal one, up to a constant, from slopes per standard deviation."""
-        s, rows, times = self.settled, np.arange(len(slope)), np.ones(len(slope))
-        if self.sample and s.thirds is not None:
+        s, (rows, times) = self.settled, self.alike or (np.arange(len(slope)), np.ones(len(slope)))
+        if self.count < len(rows) and s.thirds is not None:
             # The more a row skews the combination, the likelier it is drawn: the ratio begins with these terms.
-            skews = np.abs(s.thirds * (slope / s.variances) ** 3)
+            skews = np.abs(times * (s.thirds * (slope / s.variances) ** 3)[rows])
             chances = 0.9 * skews / skews.sum() + 0.1 / len(skews)
-            rows = np.sort(np.random.default_rng(0).choice(len(skews), self.sample, p=chances))
-            times = 1 / (self.sample * chances[rows])
+            drawn = np.sort(np.random.default_rng(0).choice(len(skews), self.count, p=chances))
+            rows, times = rows[drawn], times[drawn] / (self.count * chances[drawn])
         slope, known, many = slope[rows], s.taken(rows), np.tile(rows, len(_PLACES))
         left = np.maximum(known.variances - slope**2, 1e-9 * known.variances)
         means = (known.means + _PLACES[:, None] * slope).ravel()

@@ -1,5 +1,7 @@
 """Importance weights of draws from the joint Gaussian, which show how far the exact posterior is from it."""
 
+from collections.abc import Iterator
+
 import numpy as np
 from scipy import sparse
 
@@ -9,29 +11,76 @@ from meanmap.ep.linear.predictor import Predictor
 from meanmap.ep.linear.sites import Settled
 from meanmap.ep.weighted_draws import Weighted
 
-__all__ = ["affordable", "weighted"]
+__all__ = ["Kinds", "affordable", "excess", "kinds", "pieces", "weighted"]
 
 # Evaluations of the likelihood held in memory at once.
 _PIECE = 2_000_000
 # Of this many times as many rows or more, this many are drawn; they are enough if log weights have a standard error of
 # at most this: means then move by about as many standard deviations.
 _TIMES, _SOME, _SURE = 4, 20_000, 1e-3
+# Rows from which equal ones are counted, and how many are looked at to see whether there are many of these.
+_MANY, _LOOKED_AT = 1000, 10_000
+
+# Rows, and how many rows each represents.
+Kinds = tuple[np.ndarray, np.ndarray]
 
 
-def affordable(settled: Settled, evaluations: int, least: int, most: int) -> int:
+def affordable(settled: Settled, evaluations: int, least: int, most: int, alike: Kinds | None = None) -> int:
     """An even number of draws, between two bounds, that take about this many evaluations of the likelihood."""
-    inner = rule_nodes(settled.joint.first.width) if integrates_groups(settled) else 1
-    return 2 * int(np.clip(evaluations / (len(settled.means) * inner * 2), least // 2, most // 2))
+    inside = integrates_groups(settled)
+    inner = rule_nodes(settled.joint.first.width) if inside else 1
+    rows = len(settled.means) if alike is None or inside else len(alike[0])
+    return 2 * int(np.clip(evaluations / (rows * inner * 2), least // 2, most // 2))
 
 
-def weighted(settled: Settled, family: Family, observed: Observed, parameters: np.ndarray, draws: int) -> Weighted:
+def kinds(predictor: Predictor, observed: Observed) -> Kinds | None:
+    """One row of each kind of equal rows, whose log weights are equal, and how many there are; None if less than half
+    of the rows have an equal, and in tables so short that each row is soon looked at.
+    """
+    if predictor.rows < _MANY:
+        return None
+    theta = np.random.default_rng(0).normal(size=predictor.total)
+    for rows in (slice(None, None, 1 + predictor.rows // _LOOKED_AT), slice(None)):
+        some, columns = predictor.taken(rows), [np.nan_to_num(each[rows]) for each in observed.each]
+        # Rows that differ have different sums, but for chance.
+        mixed = some.at(theta) + sum(np.exp(-k) * each / (1 + abs(each).max()) for k, each in enumerate(columns))
+        _, first, inverse, times = np.unique(mixed, return_index=True, return_inverse=True, return_counts=True)
+        if 2 * len(first) > some.rows:
+            return None
+    same = first[inverse]
+    given = [*observed.each, *(each for block in predictor.blocks for each in (block.index, block.design))]
+    return (first, times) if all((each == each[same]).all() for each in given) else None
+
+
+def excess(
+    settled: Settled,
+    family: Family,
+    observed: Observed,
+    parameters: np.ndarray,
+    eta: np.ndarray,
+    rows: np.ndarray | slice = slice(None),
+) -> np.ndarray:
+    """Logs of likelihood over site of some rows, with mean 1 of the ratio over each belief, at predictors (rows, draws)."""
+    shifts, weights = settled.shifts[rows, None], settled.weights[rows, None]
+    own = family.weighted(observed.taken(rows).columns(), eta, parameters)
+    return own - shifts * eta + weights * eta**2 / 2 - settled.gains[rows, None]
+
+
+def weighted(
+    settled: Settled,
+    family: Family,
+    observed: Observed,
+    parameters: np.ndarray,
+    draws: int,
+    alike: Kinds | None = None,
+) -> Weighted:
     """Weighted antithetic draws, from the same random numbers for each belief of a model so that they can be compared.
 
     The effects of the eliminated factor are integrated given the draw of all others by quadrature, group by group: the
     weights are those of the marginal distribution of the others, whose dimension is small however many groups there
     are. Where none are, a log weight is a sum over rows; of many, some are enough if its standard error is small.
     """
-    joint = settled.joint
+    joint, model = settled.joint, (settled, family, observed, parameters)
     predictor, order, middle = joint.predictor, joint.order, joint.predictor.split(joint.mean)
     first, others = predictor.blocks[order[0]], [predictor.blocks[at] for at in order[1:]]
     generator = np.random.default_rng(0)
@@ -44,15 +93,6 @@ def weighted(settled: Settled, family: Family, observed: Observed, parameters: n
     inside = integrates_groups(settled)
     own = joint.first_given(rest, None if inside else pairs(first.total))
 
-    def excess(eta: np.ndarray, rows: np.ndarray | slice = slice(None)) -> np.ndarray:
-        columns, weights, shifts = (
-            observed.taken(rows).columns(),
-            settled.weights[rows, None],
-            settled.shifts[rows, None],
-        )
-        own = family.weighted(columns, eta, parameters)
-        return own - shifts * eta + weights * eta**2 / 2 - settled.gains[rows, None]
-
     parts, start = {order[0]: own + middle[order[0]].reshape(-1, 1)}, 0
     for at, block in zip(order[1:], others, strict=True):
         parts[at] = rest[start : start + block.total] + middle[at].reshape(-1, 1)
@@ -63,9 +103,16 @@ def weighted(settled: Settled, family: Family, observed: Observed, parameters: n
         beta = parts[site.block][: len(site.shifts)]
         log_ratios -= site.shifts @ beta - (beta * (site.weights @ beta)).sum(0) / 2 + site.log_factor
     found = np.concatenate([*shared, np.zeros((0, draws))]).T
+    if not inside and alike is not None:
+        rows, times = alike
+        few, logs = predictor.taken(rows), []
+        for piece in pieces(draws, len(rows)):
+            eta = _predictors(few, {at: part[:, piece] for at, part in parts.items()})
+            logs.append(times @ excess(*model, eta, rows))
+        return Weighted(found, log_ratios + np.concatenate(logs))
     if not inside and predictor.rows >= _TIMES * _SOME:
         rows, times = _some(settled, generator)
-        each = times[:, None] * excess(_predictors(predictor.taken(rows), parts), rows)
+        each = times[:, None] * excess(*model, _predictors(predictor.taken(rows), parts), rows)
         error = float(np.sqrt(each.var(0).mean() * len(rows)))
         if error < _SURE:
             return Weighted(found, log_ratios + each.sum(0), error)
@@ -77,16 +124,21 @@ def weighted(settled: Settled, family: Family, observed: Observed, parameters: n
         by_group = sparse.csr_array((ones, (first.index, np.arange(predictor.rows))), (first.size, predictor.rows))
     else:
         log_masses, around, by_group = np.zeros(1), np.zeros((predictor.rows, 1)), None
-    logs, step = [], max(1, _PIECE // (predictor.rows * len(log_masses)))
-    for begin in range(0, draws, step):
-        piece = slice(begin, begin + step)
+    logs = []
+    for piece in pieces(draws, predictor.rows * len(log_masses)):
         eta = _predictors(predictor, {at: part[:, piece] for at, part in parts.items()})
-        terms = excess((eta[:, :, None] + around[:, None, :]).reshape(predictor.rows, -1))
+        terms = excess(*model, (eta[:, :, None] + around[:, None, :]).reshape(predictor.rows, -1))
         terms = terms.sum(0, keepdims=True) if by_group is None else by_group @ terms
         terms = terms.reshape(len(terms), -1, len(log_masses)) + log_masses
         top = terms.max(2, keepdims=True)
         logs.append((np.log(np.exp(terms - top).sum(2)) + top[:, :, 0]).sum(0))
     return Weighted(found, log_ratios + np.concatenate(logs))
+
+
+def pieces(draws: int, each: int) -> Iterator[slice]:
+    """Draws whose evaluations, this many each, are held in memory at once."""
+    step = max(1, _PIECE // each)
+    return (slice(begin, begin + step) for begin in range(0, draws, step))
 
 
 def _predictors(predictor: Predictor, parts: dict[int, np.ndarray]) -> np.ndarray:
