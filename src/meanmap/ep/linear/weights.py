@@ -60,7 +60,7 @@ def excess(
     eta: np.ndarray,
     rows: np.ndarray | slice = slice(None),
 ) -> np.ndarray:
-    """Logs of likelihood over site of some rows, with mean 1 of the ratio over each belief, at predictors (rows, draws)."""
+    """Logs of likelihood over site of some rows at predictors (rows, draws), relative to the mean over each belief."""
     shifts, weights = settled.shifts[rows, None], settled.weights[rows, None]
     own = family.weighted(observed.taken(rows).columns(), eta, parameters)
     return own - shifts * eta + weights * eta**2 / 2 - settled.gains[rows, None]
