@@ -355,7 +355,7 @@ def _report(
             told = disagreements(judged, shared, names)
         notes += [f"{each}: standard deviations may be wrong" for each in told]
         doubted = doubted or bool(told)
-        if shape > _DOUBTED and judged.effective >= _NEARLY_ALL and not told:
+        if shape > _DOUBTED and not (by_runs or told):
             notes.append(
                 f"Pareto k is {shape:.2g} (above {_DOUBTED}), but weighted draws are worth "
                 f"{in_percent(judged.effective)}% of equal ones, and agree with the table"
