@@ -212,3 +212,18 @@ def test_the_answer_names_what_changed_also_when_the_drift_has_ended(tmp_path):
 
     assert re.search(r"No: alarm at b2\.csv\. At b2\.csv: mean temp 2\S* → 2", told(*files[:2]))
     assert re.search(r"No: alarm at b2\.csv\. At b2\.csv: mean temp .* The drift has ended\.", told(*files))
+
+
+def test_a_span_of_time_that_changed_is_named():
+    """It has no row of means: "no column clearly by itself"."""
+    rng = np.random.default_rng(1503)
+
+    def rows_of(n, times=1.0):
+        return pandas.DataFrame(
+            {"dur": pandas.to_timedelta(rng.exponential(60 * times, n), unit="s"), "v": rng.normal(size=n)}
+        )
+
+    monitor = mm.DriftMonitor.of(rows_of(600), rng=0)
+    for batch in range(1, 6):
+        monitor = monitor.step(rows_of(60, 1.0 + 2 * (batch > 3)))
+    assert monitor.to_dict()["each alarm"][0]["changed"].startswith("distribution of dur")

@@ -106,7 +106,11 @@ def moved_columns(before: Rows, here: Rows, seed: int) -> list[dict[str, Any]]:
     relations = _relations(before, here, pvalues)
     found += relations
     related = {name for row in relations for name in row["column"]}
-    found += [_dependence(name, p) for name, p in pvalues.dependence.items() if 2 * p <= RARELY and name not in related]
+    found += [
+        _without_numbers(name, f"dependence of {name} on other columns", min(2 * p, 1.0), True)
+        for name, p in pvalues.dependence.items()
+        if 2 * p <= RARELY and name not in related
+    ]
     shown = [(each.column, each.label) for each in compared]
     for each in compared:
         (what, *cells), said = each.cells(), each.to_dict()
@@ -136,6 +140,10 @@ def moved_columns(before: Rows, here: Rows, seed: int) -> list[dict[str, Any]]:
             other |= {"what": f"share of {each.column} = {value:g}", "reference": shares[0], "batches": shares[1]}
             other |= {"clear": True}
             found.append({**row, **other, "cells": [*(f"{100 * share:.3g}%" for share in shares), ""]})
+    seen = {row["column"] for row in found}
+    found += [
+        _without_numbers(name, f"distribution of {name}", p, False) for name, p in own.items() if name not in seen
+    ]
     sizes = {name: _distance(np.asarray(column), np.asarray(all_of["y"][name])) for name, column in all_of["x"].items()}
     # A clear change of a spread precedes the mean, if that does not clearly differ.
     order = {True: 0, False: 1, None: 2}
@@ -145,11 +153,10 @@ def moved_columns(before: Rows, here: Rows, seed: int) -> list[dict[str, Any]]:
     )
 
 
-def _dependence(name: str, pvalue: float) -> dict[str, Any]:
-    """A changed dependence of a column on others that is no rank correlation, and so has no numbers."""
-    row = {"column": name, "what": f"dependence of {name} on other columns", "reference": None, "batches": None}
-    row |= {"difference": None, "pvalue": min(2 * pvalue, 1.0), "clear": True, "label": None, "of": ""}
-    return {**row, "cells": ["", "", ""]}
+def _without_numbers(name: str, what: str, pvalue: float, clear: bool) -> dict[str, Any]:
+    """A change that is none of means, shares or correlations: a dependence, or spans of time."""
+    row = {"column": name, "what": what, "reference": None, "batches": None, "difference": None}
+    return {**row, "pvalue": pvalue, "clear": clear, "label": None, "of": "", "cells": ["", "", ""]}
 
 
 def _relations(before: Rows, here: Rows, pvalues: Attributed) -> list[dict[str, Any]]:
