@@ -253,11 +253,8 @@ def number_given(rows: np.ndarray, values: np.ndarray, column: CodedColumn) -> G
 
 
 def _few(raw: np.ndarray, column: CodedColumn) -> bool:
-    """Whether rounded numbers (n, 1) have few values, the first or the last of them often, where no tail ends. Counts
-    begin at 0, and have a tail at the top unless the last is often.
-    """
-    last = np.sum(raw == raw.max())
-    often = last if raw.min() == 0 else max(last, np.sum(raw == raw.min()))
+    """Whether rounded numbers (n, 1) have few values, the first or the last of them often, where no tail ends."""
+    often = max(np.sum(raw == raw.min()), np.sum(raw == raw.max()))
     least = max(LEAST_AT_END, AT_END * len(raw))
     return bool(column.step) and raw.min() < raw.max() and least <= often and few_values(raw)
 
