@@ -472,10 +472,10 @@ and loading fitted objects (graphs, fields, operators, monitors, kernels, models
 tests of two samples and of independence depend on how rows are divided among Parquet files, Dask partitions and workers
 (p-values agree bit for bit: tests/stats/samples/test_two_sample_plan.py). The following are refused:
 
-- arrays of another kind than those from which an element, operator or test was made, or named tables beside it;
+- arrays of another kind than those from which an element, operator or test was made, or named tables instead of arrays;
 - a column that holds numbers in one sample and text, categories, truth values or dates in another;
-- an array beside a table whose columns have names;
-- times with a time zone beside times without one;
+- an array together with a table whose columns have names;
+- times with a time zone together with times without one;
 - numbers whose squares overflow, NaN and infinity;
 - collections of Dask where rows must be in memory.
 

@@ -172,8 +172,9 @@ def infer(
     status and a note say which standard deviations differ by more than a tenth, and whether the numbers of a function
     have another mode where they are exchanged. This needs normal priors, functions that JAX traces, and at most 5000
     rows; errors of messages from other factors are not detected. For other families a note gives means and standard
-    deviations of draws, made as above, if beliefs are at one mode or half as wide again; seven to twenty numbers, not
-    all of them normal, that meet in rows are compared with draws near the beliefs, also by a tenth.
+    deviations of draws, made as above, if beliefs are at one mode or half as wide again; seven to twenty numbers
+    without a plate, not all of them normal, that meet in rows are compared with draws near the beliefs, also by a
+    tenth.
 
     Examples
     --------

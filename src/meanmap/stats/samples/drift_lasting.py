@@ -99,6 +99,8 @@ class Lasting(Value):
             found.append(_of_moments(self.moments, latest))
         pvalue = min(len(found) * min(found), 1.0)
         alone = float(after.pvalues[-1])
+        if after.gaps is not None:
+            alone = min(2 * min(alone, float(after.gaps.pvalues[-1])), 1.0)
         return replace(self, latest=latest, pvalue=pvalue, alone=alone, count=self.count + 1, missing=said)
 
     @property
