@@ -90,8 +90,8 @@ class LeftOut:
         if self.behind:
             note = (
                 f"{_named(self.behind)}: earlier factors tie these numbers to those of a batch that lacked them, and "
-                f"it left beliefs about them as they were: they may be off by any amount, also after later batches about "
-                f"them, and so may the log evidence: {_advice(self.behind, variables)}"
+                "it left beliefs about them as they were: they may be off by any amount, also after later batches "
+                f"about them, and so may the log evidence: {_advice(self.behind, variables)}"
             )
             doubts.append(("some beliefs were not updated", note))
         return doubts
