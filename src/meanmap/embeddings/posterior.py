@@ -189,7 +189,8 @@ def posterior_embedding(
         z; by default at most 200 points that span the sample.
     noise : "empirical" or float
         "empirical": N is the covariance of k(X, z) over the sample, divided by n; intervals then cover about as often
-        as they say, or a little more often. A number τ²: N = τ²/n I, as in the paper, which treats the observations as
+        as they say, or a little more often, but less often with few rows of skewed data (80% intervals in 70% of places
+        with 15 exponential draws). A number τ²: N = τ²/n I, as in the paper, which treats the observations as
         independent measurements of μ; bands are then too narrow where landmarks are denser than the lengthscale (see
         the errata).
     missing, kinds :

@@ -130,7 +130,9 @@ EXPERIMENT = Experiment(
             ours=True,
             over=ONE,
         ),
-        Claim("posteriors differ by at most 0.01 nats", "KL", high=1e-2, scales=("quick", "paper"), ours=True),
+        Claim(
+            "posteriors differ by at most 0.01 nats", "KL", high=1e-2, scales=("quick", "paper"), ours=True, over=ONE
+        ),
         Claim(
             "a message costs 20 ms or more",
             "milliseconds a message",
