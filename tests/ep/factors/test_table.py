@@ -21,6 +21,7 @@ def test_a_bernoulli_is_refused_with_the_categorical_to_type():
     assert ep.Table([0.3, 0.7], two).name == "Table(s)"
 
 
+@pytest.mark.oldest
 def test_a_hidden_markov_model_is_that_of_enumeration():
     rng = np.random.default_rng(0)
     start, moves, emission = rng.dirichlet(np.ones(3)), rng.dirichlet(np.ones(3), 3), rng.dirichlet(np.ones(4), 3)

@@ -82,7 +82,8 @@ def _depths(total: int, pairs: list[tuple[np.ndarray, np.ndarray]]) -> np.ndarra
     rows, columns = (np.concatenate([pair[side] for pair in pairs]) if pairs else np.zeros(0, int) for side in (0, 1))
     from scipy.sparse import csgraph
 
-    graph = scipy.sparse.coo_array((np.ones(len(rows)), (rows, columns)), (total, total)).tocsr()
+    edges = rows.astype(np.int32), columns.astype(np.int32)  # Dijkstra of SciPy 1.13 takes no others
+    graph = scipy.sparse.coo_array((np.ones(len(rows)), edges), (total, total)).tocsr()
     count, component = csgraph.connected_components(graph, directed=False)
     _, roots = np.unique(component, return_index=True)
 
