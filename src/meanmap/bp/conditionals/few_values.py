@@ -4,14 +4,14 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-__all__ = ["FewValues", "cauchy_between", "log_chance_of_values"]
+__all__ = ["FewValues", "cauchy_between", "log_chance_of_values", "outermost"]
 
 # Tilts e^(θ v), of values v from 0 to 1, are tabulated at this many θ up to this size.
 TILTS, STEEPEST = 1001, 200.0
 # Shares in this many ranks of the means are made those of the rows in at most so many rounds, or until they change by
 # less than this.
 RANKS, ROUNDS, AT_REST = 400, 100, 1e-5
-# How near to an end means may be follows from so many rows with the outermost ones, or from this share of few rows.
+# So many rows are the outermost ones, or this share of few rows. How near to an end means may be follows from these.
 OUTER, MOST_OUTER = 20, 0.05
 # Numbers that were standardised and back are equal if they differ by less than this share of the step.
 ROUNDED = 1e-6
@@ -57,7 +57,7 @@ class FewValues:
         of rows with the same parents these would be those with the largest numbers.
         """
         values, counts = np.unique(numbers, return_counts=True)
-        some = max(min(OUTER, int(MOST_OUTER * len(means))), 1)
+        some = outermost(len(means))
         ordered, near = np.sort(fitted), ROUNDED * (values[-1] - values[0])
         first = numbers[fitted <= ordered[some - 1] + near]
         last = numbers[fitted >= ordered[-some] - near]
@@ -94,6 +94,11 @@ class FewValues:
         rising, size = np.cumsum(self(means), axis=1)[:, :-1], len(means)
         ranks = (random.permutation(size) + random.random(size)) / size
         return self.values[np.sum(ranks[:, None] >= rising, axis=1)][:, None]
+
+
+def outermost(rows: int) -> int:
+    """The number of rows that are the outermost ones at an end."""
+    return max(min(OUTER, int(MOST_OUTER * rows)), 1)
 
 
 def cauchy_between(low: np.ndarray, high: np.ndarray) -> np.ndarray:

@@ -6,7 +6,7 @@ import numpy as np
 
 from meanmap.bp.beliefs.gain import clearly_better
 from meanmap.bp.conditionals.columns import CodedColumn
-from meanmap.bp.conditionals.few_values import FewValues, cauchy_between, log_chance_of_values
+from meanmap.bp.conditionals.few_values import FewValues, cauchy_between, log_chance_of_values, outermost
 from meanmap.bp.conditionals.given_parents import GivenParents
 from meanmap.bp.conditionals.held_out import HeldOut
 from meanmap.bp.conditionals.transformations import KINDS, LEAST_VALUES, MOST_GAIN, Transformation
@@ -25,10 +25,6 @@ AGAIN = 20
 ROUNDED = 1e-9
 # A number of few values has an end where at least this many rows, and this share of them, have the outermost one.
 LEAST_AT_END, AT_END = 5, 0.02
-# Of logarithms, roots and log odds, draws pass the range of the rows at most by the distance from the end of the range
-# to the OUTER-th row from it, or with few rows to that of a share MOST_OUTER of them: if tails are exponential on that
-# scale, by three times the mean distance.
-OUTER, MOST_OUTER = 20, 0.05
 
 
 @dataclass(frozen=True, eq=False)
@@ -80,7 +76,9 @@ class InRange:
         law = GivenParents.fit(rows, transformed, cells)
         reached, farthest = (float(raw.min()), float(raw.max())), (-np.inf, np.inf)
         if not plain:
-            ordered, outer = np.sort(transformed[:, 0]), max(min(OUTER, int(MOST_OUTER * len(raw))), 1)
+            # Draws pass the range at most by the distance from its end to the last of the outermost rows: if tails are
+            # exponential on that scale, by some three times the mean distance.
+            ordered, outer = np.sort(transformed[:, 0]), outermost(len(raw))
             ends = 2 * ordered[[0, -1]] - ordered[[outer, -1 - outer]]
             farthest = tuple(transformation.back(ends).tolist())
         few = None

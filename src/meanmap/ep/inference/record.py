@@ -71,7 +71,7 @@ class Record:
         self.advice: tuple[str, ...] = ()
         # Whether notes say that standard deviations are too small or too large.
         self.narrow = self.wide = False
-        # The note that tables join labels in loops.
+        # The note that labels are joined in loops.
         self.in_loops = ""
         # Where weighted draws disagree with beliefs, and which other mode there is, in words.
         self.apart = self.elsewhere = ""

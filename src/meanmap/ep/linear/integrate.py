@@ -101,11 +101,8 @@ def _integrated(problem: Problem, begin: np.ndarray) -> tuple[Integrated, float,
             "column that separates the response."
         )
     if not len(begin):
-        return (
-            Integrated((Node(begin, 1.0, start.settled),), *fitted, None, problem.alike),
-            start.value,
-            Coordinates((), ()),
-        )
+        only = Node(begin, 1.0, start.settled)
+        return Integrated((only,), *fitted, alike=problem.alike), start.value, Coordinates((), ())
     mode, best, curvature = mode_of(problem, begin, start)
     chart, axes = straightest(problem, mode, best, curvature)
     middle, drawn = chart.split(mode), False

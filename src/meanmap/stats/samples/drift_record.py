@@ -219,12 +219,17 @@ class Record(Value):
         ]
 
     @property
+    def every(self) -> tuple[Drift | Brief, ...]:
+        """All drifts, one for each alarm, in their order."""
+        return tuple(sorted((*self.drifts, *self.earlier), key=lambda drift: drift.last))
+
+    @property
     def repeats(self) -> tuple[int, ...]:
         """The batches of alarms that repeat a drift that went on: in no column, surely, that its earlier alarms do not
         name.
         """
         found, named = [], set[Any]()
-        for drift in sorted((*self.drifts, *self.earlier), key=lambda drift: drift.last):
+        for drift in self.every:
             here = set(drift.named)
             if drift.goes_on and set(drift.surely) <= named:
                 found.append(drift.last)
@@ -237,8 +242,7 @@ class Record(Value):
 
     def each_alarm(self, known: int = 0, names: Sequence[str] = ()) -> list[tuple[str, str]]:
         """The batches of each alarm after the batch `known`, and what changed in them."""
-        drifts = sorted((*self.drifts, *self.earlier), key=lambda drift: drift.last)
-        return [(drift.span(names), drift.changed) for drift in drifts if drift.last > known]
+        return [(drift.span(names), drift.changed) for drift in self.every if drift.last > known]
 
 
 def _brief(drift: Drift) -> Brief:

@@ -128,10 +128,10 @@ def lasts_in(monitor: Any, since: str = "", names: Sequence[str] = ()) -> str:
     lasting = monitor.lasting
     if not lasting:
         return ""
-    drifts = (*monitor.record.drifts, *monitor.record.earlier) if monitor.record else ()
-    drift = max(drifts, key=lambda each: each.last, default=None)
+    drifts, repeats = (monitor.record.every, monitor.repeats) if monitor.record else ((), ())
+    drift = drifts[-1] if drifts else None
     changed = drift.changed if drift and drift.changed != NOTHING else ""
-    later = any(each.first > lasting.since and each.last not in monitor.repeats for each in drifts)
+    later = any(each.first > lasting.since and each.last not in repeats for each in drifts)
     if drift is None or not later or lasting.certain or not lasting.latest:
         return lasting.sentence(since, changed)
     number = len(lasting.latest)
