@@ -314,6 +314,16 @@ def test_evidence_that_is_far_or_contradicts_itself_is_told():
     assert not any("far" in note or "contradicts" in note for note in field.query({0: 1.0, 2: 0.4}).report.notes)
 
 
+def test_messages_without_a_floor_raise_no_warning_where_they_are_negative():
+    rng = np.random.default_rng(12)
+    x = rng.normal(size=200)
+    y = 0.8 * x + 0.6 * rng.normal(size=200)
+    field = mm.KernelField([(0, 1), (1, 2)], kernels=mm.kernels.RBF(0.8), ridge=0.005, update=bp.Full()).fit((x, y))
+    beliefs = field.query({0: 1.0, 2: -0.5}, floor=None)
+    assert not any("contradicts" in note for note in beliefs.report.notes)
+    assert np.isfinite(beliefs[1].mean())
+
+
 def test_beliefs_on_cycles_are_called_approximate_and_on_trees_they_are_not():
     rng = np.random.default_rng(6)
     x = rng.normal(size=200)

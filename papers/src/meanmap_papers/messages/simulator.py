@@ -120,7 +120,7 @@ def run(setting: Setting) -> Outcome:
 EXPERIMENT = Experiment(
     "messages-simulator",
     "A simulator as a factor, with and without learned messages",
-    "Ours: the case that learned messages as in Jitkrittum et al. (2015) are made for",
+    "Ours: a simulator as in Jitkrittum et al. (2015)",
     (
         Claim(
             "inference takes a fifth of the time or less, all included",

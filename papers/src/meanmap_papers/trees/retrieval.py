@@ -130,7 +130,10 @@ def _answer(shown: Shown) -> str:
         leads = map(Number.mean, (shown["chain", "length", k] - shown["chain", "learned tree", k]).T)
         ahead = [case for case, lead in enumerate(leads) if lead.value > lead.reach]  # never above a reach of NaN
         overtaken += [f"{ahead[0] + 2} ({_among(k)})"] if ahead else []
-    number = f" Length finds more than the learned tree from this number of languages on: {', '.join(overtaken)}."
+    number = (
+        " Length finds more than the learned tree, by over two standard errors, from this number of languages on: "
+        f"{', '.join(overtaken)}."
+    )
     return (
         f"From a chain of two languages to one of {len(ours) + 1}, recall at the first candidate falls from "
         f"{ours[0]:.0%} to {ours[-1]:.0%} with the learned tree, from {topics[0]:.0%} to {topics[-1]:.0%} with the "

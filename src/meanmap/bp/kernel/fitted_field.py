@@ -300,7 +300,7 @@ class FittedKernelField(FittedField):
         notes = []
         with np.errstate(divide="ignore"):
             product = np.log(own)
-            np.add.at(product, self.graph.targets, np.log(np.asarray(messages)))
+            np.add.at(product, self.graph.targets, np.log(np.maximum(messages, 0)))  # some are negative without a floor
         for node in nodes:
             agreement = float(np.exp(product[node].max(axis=-1).min()))
             sample = self._variable(int(node)).sample
