@@ -91,14 +91,15 @@ class BayesianNetwork(Paged):
     Chang 1990; Shachter & Peot 1990). Reports say which method was used, and where an answer rests on values of two
     parents that hardly any row has together. Irrelevant variables are left out. Numbers that many rows share, such as
     the zeros of costs, have a probability of their own, modelled like that of a label, and so have both values of
-    numbers with only two, such as 0 and 1; where such a number is a parent, what depends on it may jump there. Numbers
-    of one sign, or between 0 and 1, stay so: they are regressed as logarithms, roots or log odds where left-out rows
-    are more probable by two standard errors; otherwise draws outside the range are drawn again, or set to 0 or 1 if
-    some rows have this value, which shifts means a little; logarithms of draws are finite if those of all rows are.
-    On such a scale draws stay near the range of the rows, and parents outside of the data count as at the nearest end,
-    with a note. Draws of whole and of rounded numbers are rounded up or down at random, so that means stay what they
-    are. Numbers of at most 20 values with an end that many rows have, such as ratings, are drawn from these values:
-    their probabilities are those of all rows, tilted to the mean that the regression gives.
+    numbers with only two, such as 0 and 1; where such a number is a parent, what depends on it may jump there. Of
+    parents with heavy tails, such as money, ranks count beside the numbers, as normal scores. Numbers of one sign, or
+    between 0 and 1, stay so: they are regressed as logarithms, roots or log odds where left-out rows are more probable
+    by two standard errors; otherwise draws outside the range are drawn again, or set to 0 or 1 if some rows have this
+    value, which shifts means a little; logarithms of draws are finite if those of all rows are. On such a scale draws
+    stay near the range of the rows, and parents outside of the data count as at the nearest end, with a note. Draws of
+    whole and of rounded numbers are rounded up or down at random, so that means stay what they are. Numbers of at most
+    20 values with an end that many rows have, such as ratings, are drawn from these values: their probabilities are
+    those of all rows, tilted to the mean that the regression gives.
     Densities of `predict` are smoothed and reach a little beyond; their means and variances are those of a thousand
     weighted draws, of `query` those of up to 4000. The Monte Carlo error of a mean is about the standard deviation over
     the root of "draws that count" in the report. Effects are those of the truncated factorisation (Pearl 2009, section

@@ -8,10 +8,10 @@ import numpy as np
 from scipy.special import log_ndtr, logsumexp
 
 from meanmap.bp.beliefs.gain import clearly_better
-from meanmap.bp.conditionals.frequent_values import FrequentValues
 from meanmap.bp.conditionals.held_out import HeldOut
 from meanmap.bp.conditionals.log_sums import LogSums
 from meanmap.bp.conditionals.normal_part import NormalPart, probability_between
+from meanmap.bp.conditionals.parent_columns import ParentColumns
 from meanmap.bp.conditionals.row_weights import LeafWeights
 from meanmap.bp.conditionals.scales import Scales
 from meanmap.bp.conditionals.transformations import MOST_GAIN
@@ -65,8 +65,8 @@ class GivenParents:
     ----------
     values : array (m,)
         Residuals r.
-    often : FrequentValues
-        Values of parents at which f and s may jump.
+    columns : ParentColumns
+        Values of parents at which f and s may jump, and scores of those with heavy tails.
     regression : Regression or None
     scales : Scales or None
         The sizes s, about one; None if one size is as good.
@@ -85,7 +85,7 @@ class GivenParents:
     """
 
     values: np.ndarray
-    often: FrequentValues
+    columns: ParentColumns
     regression: Regression | None
     scales: Scales | None
     forest: LeafWeights | None
@@ -102,11 +102,11 @@ class GivenParents:
         of all that is rounded to them.
         """
         chosen, forest, regression, scales = spread_rows(len(rows), MOST_ROWS), None, None, None
-        left, often = values[chosen], FrequentValues.of(rows)
+        left, columns = values[chosen], ParentColumns.of(rows)
         cells = None if cells is None else cells[chosen] - left
         if rows.shape[1]:
             with Door():
-                marked = often(rows)
+                marked = columns(rows)
                 added = Regressor.on(NodeSample(apart(marked), marked, False, False))
                 regression, left = _regression(marked, values, added)
                 scales = Scales.fit(added, left[:, 0])
@@ -121,7 +121,7 @@ class GivenParents:
         forest, logs = _chosen(held, forest)
         normal = NormalPart.of(residuals, held, least if follows else 0.0, logs)
         ends = rows.min(axis=0), rows.max(axis=0)
-        return cls(residuals, often, regression, scales, forest, width, normal, len(rows), *ends, follows)
+        return cls(residuals, columns, regression, scales, forest, width, normal, len(rows), *ends, follows)
 
     def ends(self, column: int) -> tuple[float, float]:
         """The observed range of a number that represents a parent."""
@@ -132,14 +132,14 @@ class GivenParents:
         if self.regression is None:
             return np.zeros(len(rows))
         with Door():
-            return np.asarray(self.regression(self.often(rows)))[:, 0]
+            return np.asarray(self.regression(self.columns(rows)))[:, 0]
 
     def sizes(self, rows: np.ndarray) -> np.ndarray:
         """s at rows of the parents, (m,)."""
         if self.scales is None:
             return np.ones(len(rows))
         with Door():
-            return self.scales(self.often(rows))
+            return self.scales(self.columns(rows))
 
     def draw(self, rows: np.ndarray, random: np.random.Generator, smooth: bool = False) -> np.ndarray:
         """Draw one value (m, 1) for each row of the parents, by residuals of rows or by their smooth density."""

@@ -7,8 +7,8 @@ from math import prod
 import numpy as np
 
 from meanmap.bp.beliefs.gain import clearly_better
-from meanmap.bp.conditionals.frequent_values import FrequentValues
 from meanmap.bp.conditionals.given_parents import apart
+from meanmap.bp.conditionals.parent_columns import ParentColumns
 from meanmap.bp.conditionals.softmax import log_shares, softmax_weights
 from meanmap.bp.edges.coordinates import MOST_FEATURES, TOLERANCE, coordinates, transformed
 from meanmap.core.door import Door
@@ -48,9 +48,9 @@ class LabelCurve:
     Attributes
     ----------
     widths : tuple of int
-        Of the parents: 1 of a number, and of each value that many rows have.
-    often : FrequentValues
-        These values, at which shares may jump.
+        Of the parents: 1 of a number, and of each column beside these.
+    beside : ParentColumns
+        Values that many rows have, at which shares may jump, and scores of numbers with heavy tails.
     low, high : array (q,)
         Of the parents in the data.
     centre, scale : array (d,)
@@ -67,7 +67,7 @@ class LabelCurve:
     """
 
     widths: tuple[int, ...]
-    often: FrequentValues
+    beside: ParentColumns
     low: np.ndarray
     high: np.ndarray
     centre: np.ndarray
@@ -82,13 +82,13 @@ class LabelCurve:
     def fit(cls, rows: np.ndarray, widths: tuple[int, ...], hits: np.ndarray) -> tuple["LabelCurve", int]:
         """Fit to rows of the parents and indicators (n, L); also returns how many rows the linear part used."""
         n, number = hits.shape
-        often, ends = FrequentValues.of(rows), (rows.min(axis=0), rows.max(axis=0))
-        rows, widths = often(rows), (*widths, *(1 for _ in often.values))
+        beside, ends = ParentColumns.of(rows), (rows.min(axis=0), rows.max(axis=0))
+        rows, widths = beside(rows), (*widths, *(1,) * beside.added)
         own = np.repeat([width == 1 for width in widths], widths)
         scale = np.where(rows.std(axis=0) > 0, rows.std(axis=0), np.inf)
         shares = (hits.sum(axis=0) + 0.5) / (n + number / 2)
         units = np.where(own, rows.mean(axis=0), 0.0), np.where(own, scale, 1.0)
-        plain = cls(widths, often, *ends, *units, np.log(shares), False, np.zeros((0, number)), None, None)
+        plain = cls(widths, beside, *ends, *units, np.log(shares), False, np.zeros((0, number)), None, None)
         law, ridges = _chosen(plain, rows, hits)
         if law.features is not None:
             few, offset = _some_of_each(hits, MOST_ROWS)
@@ -108,7 +108,7 @@ class LabelCurve:
     def __call__(self, rows: np.ndarray) -> np.ndarray:
         """Shares (m, L) at rows of the parents."""
         within = np.clip(rows, self.low, self.high)
-        marked = self.often(within)
+        marked = self.beside(within)
         logits = log_shares(self.base + self._columns(marked) @ self.line + self._bent(marked))
         span = np.where(self.high > self.low, self.high - self.low, 1.0)
         near = np.exp(-np.sum(((rows - within) / (REACH * span)) ** 2, axis=1, keepdims=True))
