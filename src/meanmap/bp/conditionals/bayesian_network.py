@@ -99,7 +99,8 @@ class BayesianNetwork(Paged):
     stay near the range of the rows, and parents outside of the data count as at the nearest end, with a note. Draws of
     whole and of rounded numbers are rounded up or down at random, so that means stay what they are. Numbers of at most
     20 values with an end that many rows have, such as ratings, are drawn from these values: their probabilities are
-    those of all rows, tilted to the mean that the regression gives.
+    those of all rows, tilted to the mean that the regression gives. Counts of up to 200 values given labels are of this
+    form, too, with smoothed probabilities that go on a little beyond the rows.
     Densities of `predict` are smoothed and reach a little beyond; their means and variances are those of a thousand
     weighted draws, of `query` those of up to 4000. The Monte Carlo error of a mean is about the standard deviation over
     the root of "draws that count" in the report. Effects are those of the truncated factorisation (Pearl 2009, section

@@ -3,6 +3,10 @@
 from dataclasses import dataclass, replace
 
 import numpy as np
+from scipy.special import ndtr
+
+from meanmap.core.points import slices
+from meanmap.embeddings.bandwidth import diffusion_widths
 
 __all__ = ["FewValues", "cauchy_between", "log_chance_of_values", "outermost"]
 
@@ -15,6 +19,11 @@ RANKS, ROUNDS, AT_REST = 400, 100, 1e-5
 OUTER, MOST_OUTER = 20, 0.05
 # Numbers that were standardised and back are equal if they differ by less than this share of the step.
 ROUNDED = 1e-6
+# Beyond the rows values go on for so many widths of a kernel. Numbers are spread over their cells by multiples of the
+# second, an even sequence, before the width is found.
+REACH, GOLDEN = 4, (5**0.5 - 1) / 2
+# Rows are answered this many at a time.
+ROWS_AT_ONCE = 10_000
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,8 +59,9 @@ class FewValues:
     ends: tuple[float, float]
 
     @classmethod
-    def fit(cls, means: np.ndarray, numbers: np.ndarray, fitted: np.ndarray) -> "FewValues":
-        """Fit to numbers (n,), what a regression expects of each without it, and what it expects with all of them.
+    def fit(cls, means: np.ndarray, numbers: np.ndarray, fitted: np.ndarray, step: float = 0.0) -> "FewValues":
+        """Fit to numbers (n,), what a regression expects of each without it, and what it expects with all of them. With
+        a step they are any of its multiples, also those that no row has, and end in a tail.
 
         Means without a row are the smaller the larger its number is, so that they do not say which rows are outermost:
         of rows with the same parents these would be those with the largest numbers.
@@ -64,6 +74,8 @@ class FewValues:
         room = (np.sum(first - values[0]) + 0.5 * (values[1] - values[0])) / (len(first) + 1)
         above = (np.sum(values[-1] - last) + 0.5 * (values[-1] - values[-2])) / (len(last) + 1)
         often = counts / len(means)
+        if step:
+            values, often = _smoothed(values, counts, step)
         found = cls(values, often, often[None], (float(values[0] + room / 2), float(values[-1] - above / 2)))
         logs, before = np.log(often), np.zeros(len(values))
         ranked = np.quantile(means, (np.arange(RANKS) + 0.5) / RANKS)
@@ -91,9 +103,29 @@ class FewValues:
 
     def draw(self, means: np.ndarray, random: np.random.Generator) -> np.ndarray:
         """One value (m, 1) for each mean; of equal means as many have each value as are expected."""
-        rising, size = np.cumsum(self(means), axis=1)[:, :-1], len(means)
+        size = len(means)
         ranks = (random.permutation(size) + random.random(size)) / size
-        return self.values[np.sum(ranks[:, None] >= rising, axis=1)][:, None]
+        at = [
+            np.sum(ranks[part, None] >= np.cumsum(self(means[part]), axis=1)[:, :-1], axis=1)
+            for part in slices(size, ROWS_AT_ONCE)
+        ]
+        return self.values[np.concatenate([np.zeros(0, dtype=int), *at])][:, None]
+
+
+def _smoothed(values: np.ndarray, counts: np.ndarray, step: float) -> tuple[np.ndarray, np.ndarray]:
+    """Multiples of the step from the least value on, and their shares by a kernel: as wide everywhere on the scale of
+    roots, on which spreads of counts are alike. The least value, which may stand out as zeros do, keeps its share.
+    """
+    rows, places = counts.sum(), np.round((values - values[0]) / step)
+    half = np.sqrt(places + 0.5) - np.sqrt(np.maximum(places - 0.5, 0))
+    roots = np.repeat(np.sqrt(places), counts)
+    spread = roots + np.repeat(half, counts) * (GOLDEN * np.arange(rows) % 1 - 0.5)
+    width = float(diffusion_widths(spread[counts[0] :, None])[0])
+    last = int((np.sqrt(places[-1]) + REACH * width) ** 2) + 1
+    edges = np.sqrt(np.arange(1, last + 2) - 0.5)
+    below = ndtr((edges - np.sqrt(places[1:, None])) / width)
+    inside = counts[1:] @ (np.diff(below, axis=1) / (below[:, -1:] - below[:, :1]))
+    return values[0] + step * np.arange(last + 1), np.append(counts[0], inside) / rows
 
 
 def outermost(rows: int) -> int:

@@ -11,7 +11,7 @@ from meanmap.bp.conditionals.given_parents import GivenParents
 from meanmap.bp.conditionals.held_out import HeldOut
 from meanmap.bp.conditionals.transformations import KINDS, LEAST_VALUES, MOST_GAIN, Transformation
 from meanmap.bp.frequent import few_values
-from meanmap.core.points import spread_rows
+from meanmap.core.points import slices, spread_rows
 
 __all__ = ["InRange", "number_given"]
 
@@ -25,6 +25,10 @@ AGAIN = 20
 ROUNDED = 1e-9
 # A number of few values has an end where at least this many rows, and this share of them, have the outermost one.
 LEAST_AT_END, AT_END = 5, 0.02
+# Whole numbers given labels may have this many values, with this many rows for each on average.
+MOST_VALUES, ROWS_EACH = 200, 5
+# Rows are answered this many at a time.
+ROWS_AT_ONCE = 10_000
 
 
 @dataclass(frozen=True, eq=False)
@@ -82,14 +86,14 @@ class InRange:
             ends = 2 * ordered[[0, -1]] - ordered[[outer, -1 - outer]]
             farthest = tuple(transformation.back(ends).tolist())
         few = None
-        if _few(raw, column) and not law.follows:
+        if _few(raw, column, rows) and not law.follows:
             some, fitted = spread_rows(len(rows), len(law.values)), law.means(rows)
             means = fitted.copy()
             means[some] = transformed[some, 0] - law.sizes(rows[some]) * law.values  # without the row itself
             without, with_all = transformation.back(means), transformation.back(fitted)
             if not rows.shape[1]:
                 without = with_all = np.full(len(raw), raw.mean())
-            few = FewValues.fit(without, raw[:, 0], with_all)
+            few = FewValues.fit(without, raw[:, 0], with_all, 0.0 if few_values(raw) else column.step)
         units = transformation, column.centre, column.scale, column.limits
         return cls(law, *units, reached, farthest, within, column.step, few)
 
@@ -156,10 +160,12 @@ class InRange:
         beyond the limits have none. One row in n + 1 is reserved for numbers that no row has, of a Cauchy distribution.
         """
         if self.few is not None:
-            shares = self.few(self._means(rows))
-            unit = self.step, self.scale
-            logs = log_chance_of_values(shares, self.few.often, self.few.values, raw, self.rows, unit)
-            return logs - np.log(self.step / self.scale)
+            few, means, unit = self.few, self._means(rows), (self.step, self.scale)
+            parts = [
+                log_chance_of_values(few(means[part]), few.often, few.values, raw[part], self.rows, unit)
+                for part in slices(len(rows), ROWS_AT_ONCE)
+            ]
+            return np.concatenate([np.zeros(0), *parts]) - np.log(self.step / self.scale)
         half, ends = self.step / 2, _cell(raw, self.step, self.limits)
         away = (raw - self.centre) / self.scale
         unseen = cauchy_between(away - half / self.scale, away + half / self.scale)
@@ -238,7 +244,7 @@ def number_given(rows: np.ndarray, values: np.ndarray, column: CodedColumn) -> G
     raw = np.clip(column.centre + column.scale * values, *column.limits)
     for limit in column.limits:  # which rows that have it miss by rounding
         raw[np.abs(raw - limit) < ROUNDED * column.scale] = limit
-    few = _few(raw, column)
+    few = _few(raw, column, rows)
     if few:  # ratings end at the least and the largest
         column = replace(column, limits=(float(raw.min()), float(raw.max())))
     plain = InRange.fit(rows, raw, Transformation("plain", 0.0, -np.inf, np.inf, column.centre, column.scale), column)
@@ -250,11 +256,17 @@ def number_given(rows: np.ndarray, values: np.ndarray, column: CodedColumn) -> G
     return other if clearly_better(gain) else plain
 
 
-def _few(raw: np.ndarray, column: CodedColumn) -> bool:
-    """Whether rounded numbers (n, 1) have few values, the first or the last of them often, where no tail ends."""
+def _few(raw: np.ndarray, column: CodedColumn, rows: np.ndarray) -> bool:
+    """Whether rounded numbers (n, 1) have few values, the first or the last of them often, where no tail ends; given
+    nothing but labels not so few.
+    """
     often = max(np.sum(raw == raw.min()), np.sum(raw == raw.max()))
     least = max(LEAST_AT_END, AT_END * len(raw))
-    return bool(column.step) and raw.min() < raw.max() and least <= often and few_values(raw)
+    if not column.step or raw.min() == raw.max() or often < least:
+        return False
+    labels = bool(rows.shape[1]) and ((rows == rows.min(axis=0)) | (rows == rows.max(axis=0))).all()
+    number = np.ptp(raw) / column.step + 1
+    return few_values(raw) or (labels and number <= MOST_VALUES and len(np.unique(raw)) * ROWS_EACH <= len(raw))
 
 
 def _tried(rows: np.ndarray, raw: np.ndarray) -> Transformation | None:
