@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from meanmap.cli.drift_state import Kept
-from meanmap.stats.samples.drift_words import lasts_in
+from meanmap.stats.samples.drift_words import ended_in, lasts_in
 
 if TYPE_CHECKING:
     from meanmap.core.tables.table import Table
@@ -105,6 +105,11 @@ class Watched:
         at = monitor.lasting.since
         since = f"{self.names[at - 1]} (batch {at} of {len(self.names)})"
         return f" {lasts_in(monitor, since, self.names)}"
+
+    def ended(self, monitor: Any) -> str:
+        """That a drift has ended in this run, as a sentence; else nothing."""
+        now = monitor.ended is not None and monitor.ended.at > self.known
+        return f" {ended_in(monitor, (), self.names)}" if now else ""
 
     def repeats(self, monitor: Any) -> list[str]:
         """The batches of this run whose alarms repeat a known drift, by name."""

@@ -20,7 +20,6 @@ from meanmap.stats.samples.drift_words import (
     AGAIN,
     alarms_in_lines,
     alike_once,
-    ended_in,
     in_lines,
     latest_in,
     rule_of,
@@ -85,7 +84,7 @@ def drift(
         from meanmap.core.tables.schema import admitted
 
         monitor = before.monitor
-        reading.notes += (*admitted((data,), ("reference",), policy)[1], *monitor.standing)
+        reading.notes += (*admitted((data,), ("reference",), policy, told=reading.kinds)[1], *monitor.standing)
         paths, copied = before.unseen(state, paths, reading.notes)
     watched.begin(before)
     unread: dict[str, Exception] = {}
@@ -233,21 +232,19 @@ def _judged(question: str, monitor: Any, watched: Watched) -> str:
 
     named = [each["batch"] for each in watched.new if each["alarm"]]
     evident = [each for each in watched.new if not each["alarm"] and len(watched.new) * _pvalue(each) <= LEVEL]
-    lasts = watched.lasts(monitor)
+    lasts, ended = watched.lasts(monitor), watched.ended(monitor)
     if not watched.new:
         return f"{question} There is no new batch after {watched.batches[-1]['batch']}.{lasts}"
     if named:
         found = in_few_words([f"{each['batch']} (p = {_pvalue(each):.2g})" for each in evident], 5)
         besides = f" Small p-values, but no alarm, at {found}." if evident else ""
         alarms = watched.each_alarm(monitor)
-        if not monitor.lasting:
-            lasts = f" {ended_in(monitor, alarms)}".rstrip()
-        elif not monitor.lasting.count:
+        if not (monitor.lasting or ended) or (monitor.lasting and not monitor.lasting.count):
             lasts = f" {latest_in(alarms)}".rstrip()
-        return f"{question} No: alarm at {with_repeats(named, watched.repeats(monitor))}.{besides}{lasts}"
+        return f"{question} No: alarm at {with_repeats(named, watched.repeats(monitor))}.{besides}{ended}{lasts}"
     seen = f"{len(watched.new)} batch{'es' * (len(watched.new) != 1)}"
-    if monitor.lasting:
-        return f"{question} No alarm in {seen}.{lasts}"
+    if monitor.lasting or ended:
+        return f"{question} No alarm in {seen}.{ended}{lasts}"
     most = max(watched.new, key=_evidence)
     if _evidence(most) > monitor.limit / 2 or evident:
         found = f"{_evidence(most):.2f}, of {monitor.limit:.2f} for an alarm (p = {_pvalue(most):.3g})"

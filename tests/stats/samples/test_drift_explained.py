@@ -204,14 +204,21 @@ def test_the_answer_names_what_changed_also_when_the_drift_has_ended(tmp_path):
             assert monitor.to_dict()["lasting"]["pvalue"] is None
             assert "The drift since batch 2 lasts: mean temp 2" in monitor.to_dict()["answer"]
     assert monitor.lasting is None
-    assert re.search(r"At batch 2: mean temp 2.* The drift has ended\.$", monitor.to_dict()["answer"])
+    said = r"The drift since {} \(mean temp 2\S* → 2\S*\) has ended: {} to \S+ look as before it\.$"
+    assert re.search(said.format("batch 2", r"batches \d"), monitor.to_dict()["answer"])
     files = [tmp_path / f"b{batch}.csv" for batch in range(1, 9)]
 
     def told(*paths):
         return CliRunner().invoke(app, ["drift", *map(str, [tmp_path / "reference.csv", *paths]), "--seed", "0"]).stdout
 
     assert re.search(r"No: alarm at b2\.csv\. At b2\.csv: mean temp 2\S* → 2", told(*files[:2]))
-    assert re.search(r"No: alarm at b2\.csv\. At b2\.csv: mean temp .* The drift has ended\.", told(*files))
+    ended = said.format(r"b2\.csv", r"b\d\.csv")
+    assert re.search(r"No: alarm at b2\.csv\. " + ended, told(*files), re.MULTILINE)
+    # With a state file the alarm is in another run, and the run in which the drift ends says so, once.
+    state = ["--state", str(tmp_path / "state.mm")]
+    days = [told(file, *state).splitlines()[0] for file in files]
+    assert [bool(re.search(r"No alarm in 1 batch\. " + ended, day)) for day in days].count(True) == 1
+    assert sum("has ended" in day for day in days) == 1
 
 
 def test_a_span_of_time_that_changed_is_named():

@@ -1,6 +1,6 @@
 """The kinds of a table's columns, determined once from all samples together and checked in later data."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -254,11 +254,12 @@ def admitted(
     paired: bool = False,
     least: int = 1,
     wild: bool = True,
+    told: Collection[str] = (),
 ) -> tuple[list[Any], tuple[str, ...]]:
     """Samples as functions take them: missing values handled by `settle`, columns converted to `kinds`.
 
     Notes name columns that may not be what they seem, rows that are copies and, unless samples are paired, `wild`
-    cells.
+    cells. The kind of columns in `told` is declared, and they are converted later.
 
     Examples
     --------
@@ -276,14 +277,15 @@ def admitted(
     left = seen(samples, names)
     # A gap in one column says nothing about the cells beside it, which unpaired samples' columns are compared with.
     found = left if paired or missing == "raise" else seen(as_found(came, names, missing), names)
-    notes += (*doubts(found, names, kinds or (), apart=paired), *copied_rows(left, names, paired=paired))
+    known = {*(kinds or ()), *told}
+    notes += (*doubts(found, names, known, apart=paired), *copied_rows(left, names, paired=paired))
     notes += (copied_columns if paired else same_samples)(left, names)
-    notes += wild_notes(found, names, kinds or ()) if wild and not paired else ()
+    notes += wild_notes(found, names, known) if wild and not paired else ()
     if not kinds:
         return samples, notes
     split = list(map(raw_columns, samples, names))
-    known = {name: column for columns in reversed(split) for name, column in columns.items()}
-    chosen = chosen_kinds(kinds, known, " and ".join(names))
+    columns_of_all = {name: column for columns in reversed(split) for name, column in columns.items()}
+    chosen = chosen_kinds(kinds, columns_of_all, " and ".join(names))
     if not paired:
         check_zones(samples, names, [name for name, kind in chosen.items() if kind in OF_TIMES])
     found = []

@@ -25,7 +25,7 @@ from meanmap.plots.paged import Paged
 from meanmap.stats.samples.drift_apart import Unused, with_gaps
 from meanmap.stats.samples.drift_far import SHARE_OF_FAR, FarCells
 from meanmap.stats.samples.drift_gaps import Gaps
-from meanmap.stats.samples.drift_lasting import Lasting
+from meanmap.stats.samples.drift_lasting import Ended, Lasting
 from meanmap.stats.samples.drift_lost import SHARE_OF_LOST, LostLabels
 from meanmap.stats.samples.drift_notes import notes_on, without_added
 from meanmap.stats.samples.drift_page import facts_of, in_words, monitor_page
@@ -93,6 +93,8 @@ class DriftMonitor(Paged):
     lasting : Lasting or None
         The drift that has not ended: `lasting.since`, the batch with which it probably began, and
         `lasting.pvalue`. Later alarms in the same columns repeat it: `repeats`.
+    ended : Ended or None
+        The latest drift that has ended: `ended.since`, and `ended.at`, the batch after which it had.
     labels : LostLabels or None
         The number of rows since each label of the reference was last seen; None with strata or a margin.
     far : FarCells or None
@@ -209,6 +211,7 @@ class DriftMonitor(Paged):
     standing: tuple[str, ...] = ()
     widths: dict[str, int] = field(default_factory=dict)
     lasting: Lasting | None = None
+    ended: Ended | None = None
     labels: LostLabels | None = None
     far: FarCells | None = None
     persistent: Persistent | None = None
@@ -333,7 +336,8 @@ class DriftMonitor(Paged):
 
     def _read(self, batch: Data) -> tuple[Any, np.ndarray, tuple[str, ...]]:
         """A batch with the columns of the reference, its strata, and notes."""
-        (batch,), told = admitted((batch,), ("batch",), self.missing, least=2)
+        declared = () if self.schema is None else [name for name, _ in self.schema.kinds]
+        (batch,), told = admitted((batch,), ("batch",), self.missing, least=2, told=declared)
         codes, heard = (np.zeros(0, int), ()) if self.strata is None else self.strata.read(batch)
         data, notes = self.complete(batch)
         return data, codes, (*told, *heard, *notes)

@@ -10,6 +10,7 @@ from scipy.special import ndtr, ndtri
 from meanmap.core.moments import seconds
 from meanmap.core.tables.kinds import family_of
 from meanmap.core.values import Value, label_text
+from meanmap.stats.samples.drift_counts import smallest_of_counts
 from meanmap.stats.samples.scores import raw_scores
 
 __all__ = ["ColumnCells", "Judged", "pvalue_of", "score_of_count", "stream_of"]
@@ -146,14 +147,14 @@ class ColumnCells(Value):
         found = ndtri(np.clip(place, 1e-9, 1 - 1e-9))
         weights = total[full] / total.sum()
         varies = weights @ scores**2 - (weights @ scores) ** 2 > TIE
-        return Judged(np.where(varies, found, 0.0), varies, _smallest(cuts, below, m, int(total.sum())))
+        return Judged(np.where(varies, found, 0.0), varies, smallest_of_counts(cuts, below, m, int(total.sum())))
 
     def _of_labels(self, total: np.ndarray, counts: np.ndarray, m: int, generator: np.random.Generator) -> Judged:
         n, number = int(total.sum()), len(self.moments)
         varies = (total[:number] > 0) & (total[:number] < n)
         scores = score_of_count(counts[:number], total[:number], m, n, generator)
         both = np.concatenate([counts, m - counts]), np.concatenate([total, n - total])
-        return Judged(np.where(varies, scores, 0.0), varies, _smallest(*both, m, n))
+        return Judged(np.where(varies, scores, 0.0), varies, smallest_of_counts(*both, m, n))
 
 
 def score_of_count(counts: np.ndarray, total: np.ndarray, m: int, n: int, generator: np.random.Generator) -> np.ndarray:
@@ -181,12 +182,3 @@ def pvalue_of(before: np.ndarray, here: np.ndarray, seed: int, name: str) -> flo
     judged = cells.judged(cells.count(here), generator)
     moments = 2 * float(ndtr(-np.abs(judged.scores).max())) * len(judged.scores)
     return min(2 * judged.pvalue, 2 * moments, 1.0)
-
-
-def _smallest(inside: np.ndarray, total: np.ndarray, m: int, n: int) -> float:
-    """The smallest p-value of counts as large or larger, corrected for their number."""
-    from scipy.stats import hypergeom
-
-    many = inside * n > total * m
-    least = hypergeom.sf(inside[many] - 1, n, total[many], m).min(initial=1.0)
-    return float(min(least * max(np.count_nonzero((total > 0) & (total < n)), 1), 1.0))

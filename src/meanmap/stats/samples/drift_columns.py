@@ -15,6 +15,7 @@ from meanmap.stats.samples.attribution import Attributed
 from meanmap.stats.samples.by_column import ColumnDifference
 from meanmap.stats.samples.comparing import differences_of_all
 from meanmap.stats.samples.drift_cells import pvalue_of
+from meanmap.stats.samples.drift_circles import MeanPlace, parts_of
 from meanmap.stats.samples.drift_gaps import Gaps
 from meanmap.stats.samples.drift_words import RARELY
 from meanmap.stats.samples.own_rows import OwnRows
@@ -22,7 +23,7 @@ from meanmap.stats.samples.relations import changed_relations
 from meanmap.stats.samples.two_sample import two_sample_test
 from meanmap.stats.settings import LEAST_POINTS
 
-__all__ = ["Rows", "moved_columns", "over_time", "typical"]
+__all__ = ["Rows", "moved_columns", "over_time", "typical", "without_numbers"]
 
 # The spread of a column, and a value that became frequent, are also shown if the column's p-value is at most this. The
 # spread is shown if the mean does not clearly differ, or if the spread differs by this many standard errors; a value is
@@ -35,13 +36,14 @@ FEWEST_DRAWS, MOST_TESTED = 19, 8192
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Rows(Value):
-    """Rows of a table without missing values; which values of all rows are missing, if this is watched; and the values
-    of columns that more rows have than are complete.
+    """Rows of a table without missing values; which values of all rows are missing, if this is watched; the values of
+    columns that more rows have than are complete; and the kinds of columns on a circle.
     """
 
     columns: dict[str, np.ndarray] = field(default_factory=dict)
     gaps: dict[str, np.ndarray] = field(default_factory=dict)
     own: dict[str, np.ndarray] = field(default_factory=dict)
+    circles: dict[str, str] = field(default_factory=dict)
 
     def __len__(self) -> int:
         return len(next(iter(self.columns.values()), ()))
@@ -57,12 +59,15 @@ class Rows(Value):
             return {name: part[chosen] for name, part in parts.items()}
 
         own = {name: column for each, part in self.own.items() for name, column in drawn({each: part}).items()}
-        return Rows(drawn(self.columns), drawn(self.gaps), own)
+        return Rows(drawn(self.columns), drawn(self.gaps), own, self.circles)
 
     @property
     def observed(self) -> dict[str, np.ndarray]:
-        """The values of each column in all rows that have it."""
-        return {name: self.own.get(name, column) for name, column in self.columns.items()}
+        """The values of each column in all rows that have it, as parts of the cycle on a circle."""
+        return {
+            name: parts_of(column, self.circles[name]) if name in self.circles else self.own.get(name, column)
+            for name, column in self.columns.items()
+        }
 
     @classmethod
     def joined(cls, parts: Sequence["Rows"]) -> "Rows":
@@ -72,8 +77,8 @@ class Rows(Value):
         columns = {name: np.concatenate([part.columns[name] for part in full]) for name in shared}
         gaps = {name: np.concatenate([part.gaps[name] for part in parts]) for name in parts[0].gaps}
         wider = [name for name in shared if any(name in part.own for part in full)]
-        own = {name: np.concatenate([part.observed[name] for part in full]) for name in wider}
-        return cls(columns, gaps, own)
+        own = {name: np.concatenate([part.own.get(name, part.columns[name]) for part in full]) for name in wider}
+        return cls(columns, gaps, own, parts[0].circles)
 
 
 def moved_columns(before: Rows, here: Rows, seed: int) -> list[dict[str, Any]]:
@@ -82,7 +87,7 @@ def moved_columns(before: Rows, here: Rows, seed: int) -> list[dict[str, Any]]:
     """
     found = _missing(before, here)
     kept = {name: column for name, column in before.columns.items() if name in here.columns or not len(here)}
-    before = Rows(kept, own=before.own)
+    before = Rows(kept, own=before.own, circles=before.circles)
     pairs = [(column, here.columns[name]) for name, column in before.columns.items()] if len(here) > 1 else []
     if all((one[:1] == part).all() for one, other in pairs for part in (one, other)):  # all columns are constant
         return found
@@ -94,9 +99,12 @@ def moved_columns(before: Rows, here: Rows, seed: int) -> list[dict[str, Any]]:
         with columns_named(list(before.columns)):
             tested = two_sample_test(*some, n_permutations=FEWEST_DRAWS, rng=seed)
             pvalues = tested.attributed(seed)
-    all_of = {"x": before.observed, "y": {name: here.observed[name] for name in before.columns}}
-    wider = [name for name in before.columns if name in before.own or name in here.own]
-    compared = differences_of_all({"x": reference, "y": rows}, own=OwnRows(all_of) if wider else None)
+    names = list(before.columns)
+    all_of = {"x": before.observed, "y": {name: column for name, column in here.observed.items() if name in names}}
+    wider = [name for name in names if name in before.own or name in here.own]
+    means = MeanPlace.of_all(before.circles, before.columns)
+    sides = {side: _as_shown(part, all_of[side], means) for side, part in zip("xy", (before, here), strict=True)}
+    compared = differences_of_all(sides, own=OwnRows(all_of) if wider else None)
     own = {name: min(2 * pvalue, 1.0) for name, pvalue in pvalues.own.items()} if pvalues.dependence else pvalues.own
     if wider:
         own = {name: min(2 * pvalue, 1.0) for name, pvalue in own.items()}
@@ -107,11 +115,12 @@ def moved_columns(before: Rows, here: Rows, seed: int) -> list[dict[str, Any]]:
     found += relations
     related = {name for row in relations for name in row["column"]}
     found += [
-        _without_numbers(name, f"dependence of {name} on other columns", min(2 * p, 1.0), True)
+        without_numbers(name, f"dependence of {name} on other columns", min(2 * p, 1.0), True)
         for name, p in pvalues.dependence.items()
         if 2 * p <= RARELY and name not in related
     ]
     shown = [(each.column, each.label) for each in compared]
+    seen = {each.column for each in compared}
     for each in compared:
         (what, *cells), said = each.cells(), each.to_dict()
         row: dict[str, Any] = {
@@ -122,7 +131,12 @@ def moved_columns(before: Rows, here: Rows, seed: int) -> list[dict[str, Any]]:
         }
         row |= {"difference": {end: said[end] for end in ("estimate", "low", "high")}}
         row |= {"pvalue": own.get(each.column), "clear": each.clear, "label": each.label}
-        found.append({**row, "cells": cells, "of": _kind(each)})
+        row |= {"cells": cells, "of": _kind(each)}
+        if each.column in means:  # numbers around a mean: their spreads and frequent values mean nothing
+            row |= means[each.column].row(each) | {"pvalue": own.get(means[each.column].name)}
+            found += [row] * (each.label is None and each.without is None)
+            continue
+        found.append(row)
         if each.medians is None or each.without is not None or own.get(each.column, 1.0) > LEVEL:
             continue
         pair = tuple(np.asarray(part[each.column], float) for part in all_of.values())
@@ -140,9 +154,10 @@ def moved_columns(before: Rows, here: Rows, seed: int) -> list[dict[str, Any]]:
             other |= {"what": f"share of {each.column} = {value:g}", "reference": shares[0], "batches": shares[1]}
             other |= {"clear": True}
             found.append({**row, **other, "cells": [*(f"{100 * share:.3g}%" for share in shares), ""]})
-    seen = {row["column"] for row in found}
     found += [
-        _without_numbers(name, f"distribution of {name}", p, False) for name, p in own.items() if name not in seen
+        without_numbers(name, f"distribution of {name}", own.get(name), False)
+        for name, column in before.columns.items()
+        if name not in seen and not all((column[:1] == part).all() for part in (column, here.columns[name]))
     ]
     sizes = {name: _distance(np.asarray(column), np.asarray(all_of["y"][name])) for name, column in all_of["x"].items()}
     # A clear change of a spread precedes the mean, if that does not clearly differ.
@@ -153,8 +168,15 @@ def moved_columns(before: Rows, here: Rows, seed: int) -> list[dict[str, Any]]:
     )
 
 
-def _without_numbers(name: str, what: str, pvalue: float, clear: bool) -> dict[str, Any]:
-    """A change that is none of means, shares or correlations: a dependence, or spans of time."""
+def _as_shown(rows: Rows, observed: Mapping[str, np.ndarray], means: Mapping[str, MeanPlace]) -> dict[str, np.ndarray]:
+    """The columns of which means and shares are compared: those on a circle by parts, and around their mean."""
+    parts = {name: observed[name] for name in rows.circles if name in observed}
+    around = {key: place.around(rows.columns[place.name]) for key, place in means.items()}
+    return {**{name: rows.columns[name] for name in observed}, **parts, **around}
+
+
+def without_numbers(name: str, what: str, pvalue: float | None, clear: bool) -> dict[str, Any]:
+    """A change that is none of means, shares or correlations: of a dependence, or of vectors or spans of time."""
     row = {"column": name, "what": what, "reference": None, "batches": None, "difference": None}
     return {**row, "pvalue": pvalue, "clear": clear, "label": None, "of": "", "cells": ["", "", ""]}
 
@@ -194,7 +216,8 @@ def _missing(before: Rows, here: Rows) -> list[dict[str, Any]]:
 
 def typical(rows: Rows) -> dict[str, Any]:
     """The summary of a batch that is kept: means and shares of its columns, and shares of missing values."""
-    means = {name: _typical(column) for name, column in rows.observed.items()} if len(rows) else {}
+    single = {name: column for name, column in rows.observed.items() if column.ndim == 1} if len(rows) else {}
+    means = {name: _typical(column) for name, column in single.items()}
     return {"typical": means, "missing": {name: float(gaps.mean()) for name, gaps in rows.gaps.items()}}
 
 
@@ -229,8 +252,11 @@ def _size(row: dict[str, Any], sizes: dict[str, float]) -> float:
 
 def _distance(first: np.ndarray, second: np.ndarray) -> float:
     """The distance between two distributions of a column: for labels the total variation distance, else the larger of
-    the maximal difference of distribution functions and the maximal difference in the share of one value.
+    the maximal difference of distribution functions and the maximal difference in the share of one value; that of the
+    coordinate of vectors that changed most.
     """
+    if first.ndim > 1:
+        return max(_distance(*pair) for pair in zip(first.T, second.T, strict=True))
     values, codes = np.unique(np.concatenate([first, second]), return_inverse=True)
     parts = codes[: len(first)], codes[len(first) :]
     change = np.subtract(*(np.bincount(part, minlength=len(values)) / len(part) for part in parts))

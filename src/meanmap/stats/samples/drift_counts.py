@@ -1,6 +1,6 @@
 """Counts with exact p-values, which can be far smaller than those from random subsets."""
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 
 import jax
 import numpy as np
@@ -9,7 +9,7 @@ from meanmap.core.labels import are_codes, as_whole
 from meanmap.core.points import count
 from meanmap.core.types import Points
 
-__all__ = ["SHARE_OF_COUNTS", "with_counts"]
+__all__ = ["SHARE_OF_COUNTS", "smallest_of", "smallest_of_counts", "with_counts"]
 
 # The share of false alarms that counts may raise, so small that other p-values hardly increase. Half of it is for
 # values beyond nearly all others, counted at these depths.
@@ -48,18 +48,22 @@ def counts_pvalue(pool: Points, batch: Points) -> float:
     counted: tuple[list[np.ndarray], list[np.ndarray]] = [], []
     for of_few, counts in _counted(pool, batch, min(m, n)):
         counted[of_few].append(counts)
-    found = [_smallest(np.concatenate(counts, axis=1), n, m) for counts in counted if counts]
-    return min(len(found) * min(found), 1.0) if found else 1.0
+    together = [np.concatenate(counts, axis=1) for counts in counted if counts]
+    return smallest_of([smallest_of_counts(inside, total, m, n + m) for total, inside in together])
 
 
-def _smallest(counts: np.ndarray, n: int, m: int) -> float:
-    """The smallest p-value of counts (in n + m rows, in the batch of m rows), corrected for the number of counts."""
+def smallest_of(pvalues: Collection[float]) -> float:
+    """The smallest of some p-values, corrected for their number (Bonferroni); 1 if there is none."""
+    return min([1.0, *(len(pvalues) * pvalue for pvalue in pvalues)])
+
+
+def smallest_of_counts(inside: np.ndarray, total: np.ndarray, m: int, n: int) -> float:
+    """The smallest p-value of counts as large or larger in a batch of m of all n rows, corrected for their number."""
     from scipy.stats import hypergeom
 
-    total, inside = counts
-    many = inside * (n + m) > total * m  # counts above their expectation; other p-values are near 1
-    least = hypergeom.sf(inside[many] - 1, n + m, total[many], m).min(initial=1.0)
-    return float(min(least * max(np.count_nonzero((total > 0) & (total < n + m)), 1), 1.0))
+    many = inside * n > total * m  # counts above their expectation; other p-values are near 1
+    least = hypergeom.sf(inside[many] - 1, n, total[many], m).min(initial=1.0)
+    return float(min(least * max(np.count_nonzero((total > 0) & (total < n)), 1), 1.0))
 
 
 def _counted(pool: Points, batch: Points, k: int) -> Iterator[tuple[bool, np.ndarray]]:

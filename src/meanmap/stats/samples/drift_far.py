@@ -108,9 +108,9 @@ class FarCells(Value):
             for k in new
         )
         quiet[new] = 0
-        still = {(self.names[k], "mean", None) for k in np.flatnonzero(quiet >= 0)}
+        still = {(self.names[k], "far", None) for k in np.flatnonzero(quiet >= 0)}
         causes = {key: p for key, p in self.causes.items() if key in still}
-        causes |= {(self.names[k], "mean", None): float(np.exp(logs[k])) for k in new}
+        causes |= {(self.names[k], "far", None): float(np.exp(logs[k])) for k in new}
         after = replace(self, batches=batches, rows=rows, cells=cells, quiet=quiet, causes=causes)
         return after, tuple(notes)
 

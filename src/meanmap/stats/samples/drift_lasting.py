@@ -12,14 +12,14 @@ from meanmap.core.points import count, joined
 from meanmap.core.types import Points
 from meanmap.core.values import Value
 from meanmap.features.base import transformed
-from meanmap.stats.samples.drift_counts import with_counts
+from meanmap.stats.samples.drift_counts import smallest_of, with_counts
 from meanmap.stats.samples.drift_pool import at_most, rank_of, scores_of
 from meanmap.stats.samples.subsets import among_subsets
 
 if TYPE_CHECKING:
     from meanmap.stats.samples.drift import DriftMonitor
 
-__all__ = ["Lasting", "after_alarm"]
+__all__ = ["Ended", "Lasting", "after_alarm"]
 
 # The latest batches that are compared together: this many, and at most this many rows of each.
 BATCHES, MOST_ROWS = 3, 2000
@@ -97,11 +97,10 @@ class Lasting(Value):
             found.append(lost)
         if self.moments:
             found.append(_of_moments(self.moments, latest))
-        pvalue = min(len(found) * min(found), 1.0)
         alone = float(after.pvalues[-1])
         if after.gaps is not None:
-            alone = min(2 * min(alone, float(after.gaps.pvalues[-1])), 1.0)
-        return replace(self, latest=latest, pvalue=pvalue, alone=alone, count=self.count + 1, missing=said)
+            alone = smallest_of([alone, float(after.gaps.pvalues[-1])])
+        return replace(self, latest=latest, pvalue=smallest_of(found), alone=alone, count=self.count + 1, missing=said)
 
     @property
     def is_seen(self) -> bool:
@@ -139,6 +138,28 @@ class Lasting(Value):
         )
 
 
+@dataclass(frozen=True, eq=False, repr=False)
+class Ended(Value):
+    """A drift that has ended: the batch with which it began, and the last of the batches that look as before."""
+
+    since: int
+    at: int
+
+    def sentence(self, changed: str, names: Sequence[str] = ()) -> str:
+        """What has ended, by the names of all batches if they have any.
+
+        Examples
+        --------
+        >>> Ended(4, 11).sentence("mean temp 20 → 22")
+        'The drift since batch 4 (mean temp 20 → 22) has ended: batches 9 to 11 look as before it.'
+        """
+        first = self.at - BATCHES + 1
+        since = names[self.since - 1] if names else f"batch {self.since}"
+        batches = f"{names[first - 1]} to {names[self.at - 1]}" if names else f"batches {first} to {self.at}"
+        what = f" ({changed})" if changed else ""
+        return f"The drift since {since}{what} has ended: {batches} look as before it."
+
+
 def _of_values(monitor: "DriftMonitor", together: Points, generator: np.random.Generator) -> float:
     """The p-value of some rows, compared with the pool of a monitor."""
     with Door():
@@ -149,13 +170,13 @@ def _of_values(monitor: "DriftMonitor", together: Points, generator: np.random.G
 
 
 def _of_moments(moments: Mapping[tuple[str, str, str | None], bool], latest: Sequence[Latest]) -> float:
-    """The p-value of these moments in some batches, each in the direction in which it changed (Bonferroni)."""
+    """The p-value of these moments in some batches, each in the direction in which it changed."""
     found = []
     for moment, grew in moments.items():
-        scores, variances = np.sum([each.moments[moment] for each in latest], axis=0)
+        scores, variances = np.array([each.moments[moment] for each in latest]).sum(axis=0)
         z = scores / np.sqrt(variances) if variances else 0.0
         found.append(float(ndtr(-z if grew else z)))
-    return min(len(found) * min(found), 1.0)
+    return smallest_of(found)
 
 
 def after_alarm(

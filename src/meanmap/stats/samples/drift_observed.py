@@ -12,22 +12,28 @@ from meanmap.core.types import Data
 from meanmap.stats.samples.comparing import by_name
 from meanmap.stats.samples.own_rows import own_rows
 
-__all__ = ["columns_of_rows", "observed"]
+__all__ = ["columns_of_rows", "observed", "of_one_number"]
 
 
 def columns_of_rows(data: Any) -> dict[str, np.ndarray]:
-    """The columns of rows as a monitor reads them, without columns of several numbers; empty without columns."""
+    """The columns of rows as a monitor reads them; empty without columns."""
     try:
         columns = {name: plain(column, "batch") for name, column in by_name(data, "batch").items()}
     except (TypeError, ValueError):
         return {}
+    return {name: column for name, column in columns.items() if column.ndim <= 2}
+
+
+def of_one_number(columns: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
+    """The columns without those of several numbers in each row, as vectors and times of day have."""
     return {name: column for name, column in columns.items() if column.ndim == 1}
 
 
 def observed(
     came: Data, complete: Mapping[str, np.ndarray], missing: str, schema: Schema | None
 ) -> dict[str, np.ndarray]:
-    """The columns of rows as they came, without missing values; those of the `complete` rows if none is missing.
+    """The columns of rows as they came, without missing values, those of one number in each row; those of the
+    `complete` rows if none is missing.
 
     Examples
     --------
@@ -40,6 +46,6 @@ def observed(
     alike = {
         name: column
         for name, column in own.items()
-        if column.ndim == 1 and (name not in complete or family_of(column) == family_of(complete[name]))
+        if name not in complete or family_of(column) == family_of(complete[name])
     }
-    return {**complete, **alike}
+    return of_one_number({**complete, **alike})

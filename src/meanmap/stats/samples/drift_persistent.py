@@ -10,6 +10,7 @@ from scipy.special import log_ndtr, ndtr
 from meanmap.core.language import in_few_words
 from meanmap.core.values import Value
 from meanmap.stats.samples.drift_cells import ColumnCells, score_of_count, stream_of
+from meanmap.stats.samples.drift_counts import smallest_of
 
 __all__ = ["SHARE_OF_PERSISTENT", "Moment", "Persistent"]
 
@@ -176,7 +177,7 @@ class Persistent(Value):
         ]
         after = replace(start, cells=cells, gaps=lost, scores=history[0], inside=history[1], before=history[2])
         least = min(pvalues, key=pvalues.__getitem__)
-        return after._judged(number, min(pvalues[least] * len(pvalues), 1.0), least)
+        return after._judged(number, smallest_of(pvalues.values()), least)
 
     def with_rows_of(self, before: "Persistent | None") -> "Persistent":
         """Replace the rows by those of an earlier state: the latest batch does not join them."""

@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 
 from meanmap.core.values import Value
-from meanmap.stats.samples.drift_columns import Rows, moved_columns, over_time, typical
+from meanmap.stats.samples.drift_columns import Rows, moved_columns, over_time, typical, without_numbers
 from meanmap.stats.samples.drift_copies import Copies, Copy
 from meanmap.stats.samples.drift_gaps import Gaps
-from meanmap.stats.samples.drift_observed import columns_of_rows
+from meanmap.stats.samples.drift_observed import columns_of_rows, of_one_number
 from meanmap.stats.samples.drift_persistent import Persistent
 from meanmap.stats.samples.drift_words import RARELY, clear_in, in_one_line
 from meanmap.stats.samples.run_length import ALLOWANCE
@@ -77,14 +77,23 @@ class Drift(Span):
 
     @cached_property
     def columns(self) -> list[dict[str, Any]]:
-        """The difference of each column from the reference, computed when first needed; these causes come first."""
+        """The difference of each column from the reference, computed when first needed; these causes come first. Where
+        the interval of a mean contains zero, the cause is the column's distribution, unless cells are far outside.
+        """
         moved = moved_columns(self.reference, self.rows, self.seed)
         first: dict[int, Any] = {}
         for key in self.causes:
             at = _place(moved, *key)
             first |= {} if at is None else {at: first.get(at, key)}
-        causes = [{**moved[at], "pvalue": self.causes[key], "clear": True} for at, key in first.items()]
-        return [*causes, *(row for at, row in enumerate(moved) if at not in first)]
+        causes, told = [], set[int]()
+        for at, key in first.items():
+            row, pvalue = moved[at], self.causes[key]
+            if row["clear"] or row["label"] is not None or row["of"] == "missing" or key[1] == "far":
+                causes.append({**row, "pvalue": pvalue, "clear": True})
+                told.add(at)
+            else:
+                causes.append(without_numbers(row["column"], f"distribution of {row['column']}", pvalue, True))
+        return [*causes, *(row for at, row in enumerate(moved) if at not in told)]
 
     @property
     def changed(self) -> str:
@@ -137,24 +146,30 @@ class Record(Value):
 
     @classmethod
     def of(
-        cls, reference: Any, own: Mapping[str, np.ndarray], gaps: Gaps | None, most: int, seed: int
+        cls,
+        reference: Any,
+        own: Mapping[str, np.ndarray],
+        gaps: Gaps | None,
+        circles: Mapping[str, str],
+        most: int,
+        seed: int,
     ) -> "Record | None":
         """The record before the first batch, with at most `most` rows of the reference, and as many values of its `own`
-        columns; None without columns.
+        columns; None without columns. `circles` has the kinds of columns on a circle.
         """
         columns = columns_of_rows(reference)
         if not columns:
             return None
         found = {} if gaps is None else by_column(dict(zip(gaps.names, gaps.pool.T, strict=True)), columns)
-        rows = Rows(columns, found, _wider(own, columns)).some(most, np.random.default_rng([seed, 2]))
-        return cls(rows, Copies.of(list(columns.values())))
+        rows = Rows(columns, found, _wider(own, columns), dict(circles))
+        return cls(rows.some(most, np.random.default_rng([seed, 2])), Copies.of(_single(columns)))
 
     def step(self, data: Any, own: Mapping[str, np.ndarray], gaps: Mapping[str, np.ndarray], monitor: Any) -> "Record":
         """The record after the latest batch, from its complete rows, all values of its columns, and what is missing."""
         compared = {} if data is None else columns_of_rows(data)
         there = {name: column for name, column in compared.items() if name not in monitor.apart}
-        rows = Rows(there, by_column(gaps, self.reference.columns), _wider(own, there))
-        columns, number = list(rows.columns.values()), len(monitor.pvalues)
+        rows = Rows(there, by_column(gaps, self.reference.columns), _wider(own, there), self.reference.circles)
+        columns, number = _single(rows.columns), len(monitor.pvalues)
         copy = self.copies.find(columns)
         lost = 0.0 if monitor.gaps is None else float(monitor.gaps.evidence[-1])
         sources = (monitor.persistent, monitor.labels, monitor.far)
@@ -258,11 +273,15 @@ def _wider(own: Mapping[str, np.ndarray], columns: Mapping[str, np.ndarray]) -> 
     return {name: column for name, column in own.items() if len(column) > len(columns.get(name, column))}
 
 
+def _single(columns: Mapping[str, np.ndarray]) -> list[np.ndarray]:
+    return list(of_one_number(columns).values())
+
+
 def _place(moved: Sequence[Mapping[str, Any]], column: str, what: str, label: str | None) -> int | None:
     """The place of the row on the moment of a column, of its mean if that has none; None if there is neither."""
     of_column = [at for at, row in enumerate(moved) if row["column"] == column and row["label"] == label]
     values = [at for at in of_column if (moved[at]["of"] == "missing") == (what == "missing")]
-    exact = [at for at in values if moved[at]["what"].startswith(what)]
+    exact = [at for at in values if moved[at]["what"].startswith("mean" if what == "far" else what)]
     return next(iter([*exact, *values]), None)
 
 

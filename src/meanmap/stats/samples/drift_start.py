@@ -13,6 +13,7 @@ from meanmap.core.errors import ParameterError
 from meanmap.core.points import count, on_host, rows
 from meanmap.core.rng import Rng
 from meanmap.core.tables.apart import watched
+from meanmap.core.tables.kinds import ON_A_CIRCLE
 from meanmap.core.tables.marks import policy_and_marks
 from meanmap.core.tables.order import alike_in_order
 from meanmap.core.tables.picked import names_of
@@ -26,7 +27,7 @@ from meanmap.stats.samples.drift_far import FarCells
 from meanmap.stats.samples.drift_gaps import Gaps
 from meanmap.stats.samples.drift_lost import LostLabels
 from meanmap.stats.samples.drift_notes import HARM
-from meanmap.stats.samples.drift_observed import columns_of_rows, observed
+from meanmap.stats.samples.drift_observed import columns_of_rows, observed, of_one_number
 from meanmap.stats.samples.drift_persistent import Persistent
 from meanmap.stats.samples.drift_record import Record, by_column
 from meanmap.stats.samples.drift_strata import Strata
@@ -75,7 +76,7 @@ def first_state(
     if within is None and margin is None and policy_and_marks(missing)[0] == "drop":
         refuse_unread(reference, "reference")
         gaps = Gaps.of(reference, missing, MOST_KEPT, np.random.default_rng([random.seed, 0]))
-    (reference,), told = admitted((reference,), ("reference",), missing)
+    (reference,), told = admitted((reference,), ("reference",), missing, told=kinds or ())
     standing = alike_in_order((reference,), ("the reference",), HARM)
     strata = None
     if within is not None:
@@ -104,9 +105,10 @@ def first_state(
     each = columns_of(chosen) if chosen.by_columns else ()
     columns = schema.names if schema and isinstance(data, Table) else ()
     whole = bool(columns) and not (strata or allowed)
-    values = {} if strata or allowed else observed(came, columns_of_rows(data), missing, schema)
+    values = {} if strata or allowed else observed(came, of_one_number(columns_of_rows(data)), missing, schema)
     singly = is_default(kernel) and bool(values)
     limit = limit_for(float(run_length) * (4 if gaps else 2) * (2 if singly else 1))
+    circles = {name: schema[name].kind for name in columns if schema and schema[name].kind in ON_A_CIRCLE}
     lost = {} if gaps is None else by_column(dict(zip(gaps.names, gaps.pool.T, strict=True)), values)
     return {
         "features": features,
@@ -127,7 +129,7 @@ def first_state(
         "known": known,
         "gaps": gaps,
         "points": None if allowed else kept,
-        "record": None if strata else Record.of(data, values, gaps, MOST_KEPT, random.seed),
+        "record": None if strata else Record.of(data, values, gaps, circles, MOST_KEPT, random.seed),
         "widths": {name: chosen.widths.get(name, 1) for name in each},
         "labels": LostLabels.of(data, float(run_length)) if whole else None,
         "far": FarCells.of(data, schema, float(run_length)) if whole and schema else None,

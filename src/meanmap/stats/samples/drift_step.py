@@ -7,8 +7,8 @@ import numpy as np
 
 from meanmap.core.types import Data, Points
 from meanmap.stats.samples.drift_counts import SHARE_OF_COUNTS
-from meanmap.stats.samples.drift_lasting import after_alarm
-from meanmap.stats.samples.drift_observed import columns_of_rows, observed
+from meanmap.stats.samples.drift_lasting import Ended, after_alarm
+from meanmap.stats.samples.drift_observed import columns_of_rows, observed, of_one_number
 from meanmap.stats.samples.drift_record import by_column
 from meanmap.stats.samples.drift_start import MOST_KEPT
 from meanmap.stats.samples.run_length import accumulated
@@ -24,7 +24,7 @@ def observed_in(monitor: "DriftMonitor", came: Data, data: Any) -> dict[str, np.
     """The values of each column of a batch in all rows that have it, where columns are compared one by one."""
     if monitor.strata is not None or monitor.margin is not None:
         return {}
-    complete = {} if data is None else columns_of_rows(data)
+    complete = {} if data is None else of_one_number(columns_of_rows(data))
     there = {name: column for name, column in complete.items() if name not in monitor.apart}  # others are constants
     return observed(came, there, monitor.missing, monitor.schema)
 
@@ -60,6 +60,8 @@ def with_batch(
 ) -> "DriftMonitor":
     """The monitor after a batch that was `compared` with a pool and joins it, unless there is drift."""
     lasting, joins = after_alarm(replace(compared, gaps=before.gaps), after, points, found)
+    if before.lasting is not None and lasting is None:
+        after = replace(after, ended=Ended(before.lasting.since, len(after.pvalues)))
     if joins:
         return replace(after, lasting=lasting, **pool)
     gaps = after.gaps if before.gaps is None or after.gaps is None else replace(after.gaps, pool=before.gaps.pool)

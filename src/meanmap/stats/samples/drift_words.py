@@ -1,5 +1,6 @@
 """Tables of text that show how columns moved."""
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -129,11 +130,11 @@ def lasts_in(monitor: Any, since: str = "", names: Sequence[str] = ()) -> str:
     if not lasting:
         return ""
     drifts, repeats = (monitor.record.every, monitor.repeats) if monitor.record else ((), ())
-    drift = drifts[-1] if drifts else None
-    changed = drift.changed if drift and drift.changed != NOTHING else ""
     later = any(each.first > lasting.since and each.last not in repeats for each in drifts)
+    drift = drifts[-1] if drifts else None
     if drift is None or not later or lasting.certain or not lasting.latest:
-        return lasting.sentence(since, changed)
+        return lasting.sentence(since, changed_since(monitor, lasting.since))
+    changed = drift.changed if drift.changed != NOTHING else ""
     number = len(lasting.latest)
     compared = "latest batch" if number == 1 else f"latest {number} batches together"
     differs = "still differ" + "s" * (number == 1) if lasting.is_seen else "may be as before"
@@ -141,6 +142,13 @@ def lasts_in(monitor: Any, since: str = "", names: Sequence[str] = ()) -> str:
         f"There were alarms from {since or f'batch {lasting.since}'} on, the latest at {drift.span(names)}"
         f"{f': {changed}' if changed else ''}. The {compared} {differs} (p = {lasting.pvalue:.2g})."
     )
+
+
+def changed_since(monitor: Any, since: int, until: float = math.inf) -> str:
+    """What changed at the latest alarm of some batches that names a column; nothing if none does."""
+    drifts = monitor.record.every if monitor.record else ()
+    named = [drift.changed for drift in drifts if since <= drift.last <= until and drift.changed != NOTHING]
+    return named[-1] if named else ""
 
 
 def latest_in(alarms: Sequence[tuple[str, str]]) -> str:
@@ -154,9 +162,12 @@ def latest_in(alarms: Sequence[tuple[str, str]]) -> str:
     return "".join(f"At {span}: {changed}." for span, changed in alarms[-1:] if changed != NOTHING)
 
 
-def ended_in(monitor: Any, alarms: Sequence[tuple[str, str]]) -> str:
-    """What changed at the latest alarm, and that the drift has ended, which is not known with strata."""
-    return " ".join(filter(None, [latest_in(alarms), "The drift has ended." * (monitor.strata is None)]))
+def ended_in(monitor: Any, alarms: Sequence[tuple[str, str]], names: Sequence[str] = ()) -> str:
+    """That the latest drift has ended, and what it was; what changed at the latest alarm if that is not known, as with
+    strata or a margin.
+    """
+    ended = monitor.ended
+    return latest_in(alarms) if ended is None else ended.sentence(changed_since(monitor, ended.since, ended.at), names)
 
 
 def drawn(values: Sequence[float]) -> str:
