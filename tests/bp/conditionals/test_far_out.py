@@ -47,6 +47,12 @@ def test_a_logarithm_counts_as_at_the_nearest_end_outside_of_the_data():
     end, beyond = (model.do({"x": value}, ["y"], rng=0) for value in (x.max(), x.max() + 1))
     assert beyond["y"].mean() == pytest.approx(end["y"].mean())
     assert "its distribution is that at the nearest end" in str(beyond.report)
+    far = model.do({"x": x.max() + 50}, ["y"], rng=0)
+    assert far["y"].mean() == pytest.approx(end["y"].mean())
+    assert "its distribution is that at the nearest end" in str(
+        far.report
+    )  # it was told of values that are less far only
+    assert "far outside" in str(far.report)
 
 
 def test_a_parent_far_from_all_rows_does_not_outweigh_them():

@@ -155,3 +155,15 @@ def test_rounding_errors_of_an_exact_line_are_neither_steps_nor_waves(seed, size
     effect = mm.BayesianNetwork([("z", "t"), ("z", "y"), ("t", "y")]).effect(data, "y", **ASKED)
     assert not [note for note in effect.notes if "steps or waves" in note]
     assert float(effect.difference()) == pytest.approx(1, abs=1e-9)
+
+
+def test_ages_that_hardly_any_row_has_are_no_codes():
+    """Amounts with long tails, some of the largest at ages of few rows: p was 5e-7."""
+    rng, n = np.random.default_rng(4001), 3000
+    age = np.round(50 + 12 * rng.normal(size=n))
+    t = (rng.random(n) < 1 / (1 + np.exp(-(age - 50) / 12))).astype(int)
+    free = rng.random(n) < 0.4
+    amounts = np.where(free, 0, np.round(np.exp(5 + 0.02 * (age - 50) + 0.3 * t + rng.normal(size=n)), 2))
+    network = mm.bp.BayesianNetwork([("age", "t"), ("age", "y"), ("t", "y")])
+    found = network.effect({"age": age, "t": t, "y": amounts}, "y", of="t", from_=0, to=1, rng=0)
+    assert not any("counts as a number" in note for note in found.notes)

@@ -75,14 +75,15 @@ def _beyond(column: CodedColumn, value: float, law: Law, start: int, of: tuple[H
     out = max(low - value, value - high)
     number = law.number if isinstance(law, AtPoints) else law
     regression = isinstance(number, GivenParents | InRange)
-    if out <= 0 or (regression and out > FAR * (high - low)):  # which is noted where evidence is read
+    at_end = isinstance(number, InRange) and not number.extrapolates
+    if out <= 0 or (regression and not at_end and out > FAR * (high - low)):  # which is noted where evidence is read
         return ""
     ends = column.back(np.array([low, high]))
     first, last = (f"{end:.4g}" if holds_floats(ends) else str(end) for end in ends)
     labels = "its probabilities are those at the nearest end, shrunk towards those of all rows."
     numbers = "its mean is extrapolated, without support from the data."
     inside = "its distribution is that at the nearest end."
-    then = inside if isinstance(number, InRange) and not number.extrapolates else numbers
+    then = inside if at_end else numbers
     return (
         f"the value of {of[0]!r} is outside the range from which {of[1]!r} was learned ({first} to {last}): "
         f"{then if regression else labels}"
