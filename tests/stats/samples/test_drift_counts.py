@@ -140,3 +140,25 @@ def test_far_cells_of_cauchy_numbers_raise_as_few_alarms_as_promised():
             alarms += len(notes)
             batches += 1
     assert alarms <= binom.ppf(1 - 1e-4, batches, SHARE_OF_FAR / run_length)
+
+
+def test_a_change_spread_over_many_labels_needs_long_batches_or_their_groups():
+    codes = np.arange(10_000, 10_060).astype(str)
+    found = {}
+    for size, with_groups in ((300, False), (100, True)):
+        rng = np.random.default_rng([9100, size])
+
+        def rows(n, share=0.5, rng=rng, with_groups=with_groups):
+            among = np.r_[np.full(30, share / 30), np.full(30, (1 - share) / 30)]
+            table = {"zip": rng.choice(codes, n, p=among), "v": rng.normal(size=n)}
+            return table | ({"region": np.where(table["zip"] < codes[30], "n", "s")} if with_groups else {})
+
+        monitor = mm.DriftMonitor.of(rows(2000), rng=0)
+        for _ in range(3):
+            monitor = monitor.step(rows(size))
+        assert monitor.alarms == ()
+        for _ in range(12):
+            monitor = monitor if monitor.alarms else monitor.step(rows(size, 0.8))
+        found[size] = monitor.alarms[0] - 3
+    assert found[300] <= 12
+    assert found[100] <= 3

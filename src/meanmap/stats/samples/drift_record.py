@@ -88,7 +88,8 @@ class Drift(Span):
         causes, told = [], set[int]()
         for at, key in first.items():
             row, pvalue = moved[at], self.causes[key]
-            if row["clear"] or row["label"] is not None or row["of"] == "missing" or key[1] == "far":
+            known = row["clear"] or row["label"] is not None or row["of"] == "missing" or key[1] == "far"
+            if known or not any(row["cells"]):
                 causes.append({**row, "pvalue": pvalue, "clear": True})
                 told.add(at)
             else:
