@@ -5,6 +5,7 @@ import pytest
 
 import meanmap as mm
 from meanmap.bp.conditionals import codes
+from meanmap.bp.conditionals.columns import CodedTable
 from meanmap.core.tables.cycles import DIFFERENT, differ, notes_on_cycles
 
 ARROWS = [("when", "t"), ("when", "y"), ("t", "y")]
@@ -167,3 +168,18 @@ def test_ages_that_hardly_any_row_has_are_no_codes():
     network = mm.bp.BayesianNetwork([("age", "t"), ("age", "y"), ("t", "y")])
     found = network.effect({"age": age, "t": t, "y": amounts}, "y", of="t", from_=0, to=1, rng=0)
     assert not any("counts as a number" in note for note in found.notes)
+
+
+def test_of_money_that_may_act_as_its_logarithm_that_is_said():
+    """Tables of 20,000 rows with effects of the logarithm had a note on steps or waves alone, in 4 of 6."""
+    rng, n = np.random.default_rng(6), 2000
+    logs, near, noise = rng.normal(size=(3, n))
+    rows = {"money": np.exp(1.5 * logs), "near": near, "y": noise}
+    coded, numbers, _ = CodedTable.of(rows)
+    for name, by, told in (("money", logs, True), ("near", near, False)):
+        left = noise + np.sign(np.sin(4 * by))
+        (note,) = codes.notes_of_codes(
+            coded.columns, coded.standardised(numbers), (name,), "y", left, rows["y"][:, None]
+        )
+        assert "but 'y' varies with it in steps or waves" in note
+        assert ("if its logarithm may be what acts" in note) == told

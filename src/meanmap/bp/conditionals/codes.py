@@ -9,6 +9,7 @@ from meanmap.bp.conditionals.columns import CodedColumn
 from meanmap.bp.conditionals.given_parents import MOST_ROWS, GivenParents
 from meanmap.bp.conditionals.in_range import InRange
 from meanmap.bp.conditionals.laws import Law
+from meanmap.bp.conditionals.parent_columns import HeavyTails
 from meanmap.core.points import spread_rows
 from meanmap.core.tables.codes import if_codes
 from meanmap.core.tables.cycles import cycles, differ
@@ -24,6 +25,12 @@ LEAST_VALUES, LEAST_OF_EACH = 5, 5
 MOST_PARTS, LEAST_IN_PART, LEAST_UNITS, DEGREE = 50, 10, 4, 3
 # The p-value below which they are noted: in none of 249 tables with smooth effects, or clusters that differ.
 UNEVEN = 1e-6
+# The second on numbers with long tails, such as money that acts as its logarithm.
+OF_STEPS = "in steps or waves that smooth effects do not follow: if you know where they are, cut it there into labels."
+OF_TAILS = (
+    "in steps or waves, or more steeply than smooth effects follow. It has long tails: if its logarithm may be what "
+    "acts, pass that in its place; if there are steps, cut it there into labels."
+)
 OF_GROUPS = " If rows with equal values are of one site or person, they may differ for other reasons."
 
 
@@ -62,10 +69,9 @@ def notes_of_codes(
         whole = np.allclose(values, np.round(values), rtol=0, atol=1e-6)
         if not whole and _is_uneven(values, left, units):
             notes.append(
-                f"{name!r} counts as a number with smooth effects, but {on!r} varies with it in steps or waves "
-                "that smooth effects do not follow: if you know where they are, cut it there into labels."
-                + OF_GROUPS
-                * (units is None and 2 * len(np.unique(values)) <= len(values))
+                f"{name!r} counts as a number with smooth effects, but {on!r} varies with it "
+                + (OF_TAILS if len(HeavyTails.of(values[:, None]).columns) else OF_STEPS)
+                + OF_GROUPS * (units is None and 2 * len(np.unique(values)) <= len(values))
             )
         if whole and len(found) >= LEAST_VALUES and _differ(left, group, units) < UNEVEN:
             notes.append(
