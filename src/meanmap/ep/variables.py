@@ -96,7 +96,7 @@ class Variable(eqx.Module):
     @own_words
     def __init__(self, name: str, family: object, plate: int | None = None, dimension: int | None = None):
         if not isinstance(name, str) or not name:
-            raise KindError(f"name is {name!r}; expected text, such as Variable('w', ...).")
+            raise KindError(f"name is {name!r}; expected text, such as ep.Variable('w', ep.Normal).")
         self.name = name
         # A factor may have the name of a family, as Bernoulli does.
         kind = getattr(family, "family", family) if isinstance(family, type) else type(family)
@@ -322,7 +322,7 @@ def _read_dimension(name: str, kind: type[Family], dimension: int | None, prior:
     if dimension is None or not is_whole(dimension) or dimension < 1:
         raise ParameterError(
             f"variable {name!r} is a {kind.__name__} without a prior, and dimension is {dimension!r}: "
-            f"type for example Variable({name!r}, {kind.__name__}, dimension=3)."
+            f"type for example ep.Variable({name!r}, ep.{kind.__name__}, dimension=3)."
         )
     return int(dimension)
 
@@ -332,5 +332,5 @@ def _check_prior(name: str, prior: Family) -> None:
     if improper.any():
         raise ParameterError(
             f"the prior of variable {name!r} is improper; expected a probability distribution. "
-            "For no prior pass the class, such as Variable('z', ep.Normal)."
+            "For no prior pass the class, such as ep.Variable('z', ep.Normal)."
         )

@@ -10,6 +10,7 @@ import pytest
 from meanmap import ep
 from meanmap.core import KindError, NonFiniteError, ParameterError
 from meanmap.ep.inference.exclusive import exclusive
+from meanmap.ep.inference.impossible import touching
 from meanmap.families import Bernoulli
 
 
@@ -43,6 +44,25 @@ def test_intervals_that_exclude_one_another_by_way_of_a_sum():
 
     assert_impossible(ep.infer(model(1.0)), "the sharp ends of Interval(z), below leave no value")
     assert np.isfinite(ep.infer(model(-2.0)).log_evidence)
+
+
+def test_intervals_that_touch_in_one_point():
+    """The log evidence was 320, converged."""
+    a, b = (ep.Variable(name, ep.Normal(0.0, 1.0)) for name in "ab")
+    less = ep.Variable("d", ep.Normal)
+
+    def model(low):
+        difference = ep.Sum(a, b, out=less, weights=(1, -1))
+        ends = ep.Interval(a, -1.0, 0.5, noise=0.0), ep.Interval(b, low, 3.0, noise=0.0)
+        return ep.FactorGraph(difference, ep.Interval(less, 1.0, noise=0.0), *ends)
+
+    assert_impossible(
+        ep.infer(model(-0.5)),
+        "the sharp ends of Interval(d), Interval(a), Interval(b) leave single points only, of probability 0",
+    )
+    assert_impossible(ep.infer(model(-0.49)), "leave no value that the other factors allow")
+    # Room of a ten millionth is room.
+    assert touching(model(-0.5 - 1e-7)) == ""
 
 
 def test_tables_that_exclude_one_another():

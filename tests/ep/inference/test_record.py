@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from meanmap import ep
+from meanmap.core.language import in_digits
 from meanmap.ep.calls import in_words
 
 NAME = "d: evaluations of its function"
@@ -91,3 +92,18 @@ def test_numbers_whose_squares_are_infinite_are_named():
         "the log evidence is not a number: observed at [1] of seen is 1e+300, whose square is too large to "
         "compute with: measure it in a larger unit"
     )
+
+
+def test_log_evidence_of_a_run_that_stopped_is_said_to_be_none():
+    """A bump that no point had seen: 190 was stated, and no evidence is above -.23."""
+    x, out = ep.Variable("x", ep.Normal(0.3, 4.0)), ep.Variable("out", ep.Normal)
+    bump = ep.BlackBox(lambda x: 10 * jnp.exp(-0.5 * ((x - 1.234) / 0.003) ** 2), x, out)
+    post = ep.infer(ep.FactorGraph(bump, ep.Gaussian(out, observed=10.0, precision=4.0)), sweeps=40)
+    assert not post.report.converged
+    said = "which may be off by any amount, as messages have not converged"
+    assert str(post).endswith(f"  log evidence {post.log_evidence:.5g}, {said}")
+    assert post.report.notes[-1] == f"log evidence {in_digits(post.log_evidence, 3)}, {said}"
+    assert said in post._repr_html_()
+    later = post.update(ep.FactorGraph(ep.Gaussian(x, observed=1.0)))
+    assert later.report.converged
+    assert str(later).endswith(said)

@@ -82,6 +82,13 @@ class Table(Factor):
         each = values.ndim == len(sizes) + 1
         if values.shape[each:] != sizes or (each and values.shape[0] != plate):
             whole = f", or {(plate, *sizes)} with one table for each member" if plate is not None else ""
+            if plate is None and each and values.shape[1:] == sizes:
+                first = next(label.name for label in read if not label.known)
+                whole = (
+                    f". For {len(values)} tables make each label a plate, such as {first} = ep.Variable({first!r}, "
+                    f"ep.Categorical, plate=1, dimension={sizes[0]}), and name its member once for each table: "
+                    f"{first}[[0] * {len(values)}]"
+                )
             raise ShapeError(f"the table of {title} has shape {values.shape}; expected {sizes}{whole}.")
         check_finite(values, "table")
         if (values < 0).any() or not (values.reshape(-1, int(np.prod(sizes))).sum(1) > 0).all():

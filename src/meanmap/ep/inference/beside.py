@@ -43,8 +43,8 @@ def by_draws(variables: dict[str, Variable], factors: tuple[Factor, ...], belief
     ):
         away, times = np.abs(x - own) / own_sd, sd / own_sd
         beyond, beside = (away > _FAR).mean(), ((away > _FAR / 2) & (away <= _FAR)).mean()
-        # A single broad mode has more mass nearer than far away.
-        if beyond > max(_ELSEWHERE, beside):
+        # A single broad mode has more mass nearer than far away; a belief as wide as both modes has the mass of both.
+        if beyond > max(_ELSEWHERE, beside) and times > 1 + _APART:
             share = max(share, float(beyond))
         wide = wide or not 1 / _TIMES <= times <= _TIMES
         listed.append(f"{name!r} {mean:.3g} ± {sd:.2g}")
@@ -64,10 +64,12 @@ def _of_more(
 
     Looked at are more numbers than are drawn from the priors on, not all of them normal, that meet in rows.
     """
-    model = FewNumbers.of(variables, factors, meetings=2, most=_MORE)
+    model = FewNumbers.of(variables, factors, meetings=2, most=_MORE, plates=True)
     if model is None or all(isinstance(prior, Normal | MultivariateNormal) for prior in model.priors.values()):
         return ""
     found = _near(model, beliefs, generator)
+    if found is None and any(prior.shape for prior in model.priors.values()):
+        return ""
     if found is None:
         return (
             f"{with_and([repr(name) for name in model.priors])} have separate beliefs and meet in rows: standard "
@@ -86,7 +88,9 @@ def _near(model: FewNumbers, beliefs: Beliefs, generator: np.random.Generator) -
 
     laws = [(beliefs[name], prior.coordinates[-1]) for name, prior in model.priors.items()]
     means = [belief.mean() if belief.event_shape else belief.mean_in(line) for belief, line in laws]
-    squares = [belief.cov() if belief.event_shape else belief.variance_in(line) for belief, line in laws]
+    squares = [
+        belief.cov() if belief.event_shape else np.diag(np.ravel(belief.variance_in(line))) for belief, line in laws
+    ]
     centre, covariance = np.concatenate(list(map(np.ravel, means))), np.asarray(block_diag(*squares))
     for _ in range(_ROUNDS):
         try:

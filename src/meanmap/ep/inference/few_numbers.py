@@ -46,9 +46,10 @@ class _Function(eqx.Module):
     output : str or None
         The name of what it gives.
     seen : dict
-        By position of an argument that another function gives, its name, and for each row the member.
+        By position of an argument that another function gives its name, or of a plate of numbers its place among all
+        variables that are drawn, and for each row the member.
     columns : dict
-        By position of an argument the number or vector that it is.
+        By position of an argument the number or vector that it is; members of a plate are among `seen`.
     labels : dict
         By position of a label, the log weights of its two values, and the number whose logit is added to the second.
     """
@@ -58,7 +59,7 @@ class _Function(eqx.Module):
     real: Any
     columns: dict[int, int]
     labels: dict[int, tuple[Any, int | None]]
-    seen: dict[int, tuple[str, Any]]
+    seen: dict[int, tuple[str | int, Any]]
     output: str | None
 
 
@@ -93,13 +94,18 @@ class FewNumbers:
     @property
     def sizes(self) -> list[int]:
         """The number of components of each variable."""
-        return [prior.dimension for prior in self.priors.values()]
+        return [prior.dimension * int(np.prod(prior.shape)) for prior in self.priors.values()]
 
     @property
     def numbers(self) -> list[str]:
         """The name of each number, in the order of columns."""
-        named = zip(self.priors.items(), self.sizes, strict=True)
-        return [f"{name}[{at}]" if prior.event_shape else name for (name, prior), size in named for at in range(size)]
+        named = [(name, size, prior.event_shape or prior.shape) for (name, prior), size in self._sized]
+        return [f"{name}[{at}]" if several else name for name, size, several in named for at in range(size)]
+
+    @property
+    def _sized(self) -> Any:
+        """Names and priors, each with the number of its components."""
+        return zip(self.priors.items(), self.sizes, strict=True)
 
     def apart(self, columns: np.ndarray) -> dict[str, np.ndarray]:
         """What the last axis has of each number, by variable: one, or those of a vector."""
@@ -115,9 +121,10 @@ class FewNumbers:
         meetings: int = 0,
         hosts: bool = False,
         most: int = _NUMBERS,
+        plates: bool = False,
     ) -> "FewNumbers | None":
-        """None if some factor is not a function of at most this many unknown numbers, or one on the host where these
-        are not allowed, too many rows meet, or two or more of the numbers meet in fewer rows than this.
+        """None if some factor is not a function of at most this many unknown numbers, or one on the host or of a plate
+        where these are not allowed, too many rows meet, or two or more of the numbers meet in fewer rows than this.
 
         Numbers that linear maps join have a joint belief, and count as one; so they do not meet in these alone.
         """
@@ -125,8 +132,8 @@ class FewNumbers:
         outputs = {computed_by(factors[at]).name for at in makers}
         inner = outputs | {name for name, variable in variables.items() if variable.family is Bernoulli}
         drawn = [name for name in variables if name not in inner]
-        numbers = [variables[name].dimension or 1 for name in drawn]
-        if not 0 < sum(numbers) <= most or not all(_is_drawn(variables[name]) for name in drawn):
+        numbers = [(variables[name].dimension or 1) * (variables[name].plate or 1) for name in drawn]
+        if not 0 < sum(numbers) <= most or not all(_is_drawn(variables[name], plates) for name in drawn):
             return None
         linear = {factor.name for factor in factors if is_linear(factor)}
         factors = tuple(map(as_function, factors))
@@ -143,6 +150,8 @@ class FewNumbers:
             if factor.whole:
                 return None
             if isinstance(factor, Outcome) and len(names) == 2 and names[0] in drawn and names[1] not in links:
+                if variables[names[0]].plate is not None:
+                    return None
                 links[names[1]] = drawn.index(names[0])
             elif factor.constant and len(names) == 1:
                 said.append(at)
@@ -152,7 +161,7 @@ class FewNumbers:
                 return None
         if sum(factors[at].plate or 1 for at in places if factors[at].name not in linear) > _MEMBERS:
             return None
-        met = {name: {(at, part) for part in range(numbers[at])} for at, name in enumerate(drawn)}
+        met = {name: {(at, part) for part in range(variables[name].dimension or 1)} for at, name in enumerate(drawn)}
         met |= {name: {(at, 0)} for name, at in links.items()}
         rows = 0
         for at in [*ordered, *(at for at in places if at not in ordered)]:
@@ -176,7 +185,7 @@ class FewNumbers:
         return cls(
             factors,
             {name: variables[name].prior for name in drawn},
-            tuple(_together(told[name], variables[name].flat(())) for name in drawn),
+            tuple(_together(told[name], variables[name].flat(variables[name].shape)) for name in drawn),
             tuple(each for each, _ in found),
             tuple(names for _, names in found),
             tuple(factors[at].plate for at in places),
@@ -233,8 +242,10 @@ def _unknown(factor: Any) -> list[str]:
 
 
 def _joined(function: Any, met: dict[str, set[Any]]) -> set[Any]:
-    """Which numbers meet in a function, or in its labels and in what other functions give to it."""
-    return set().union(*(met.get(name, set()) for name in _unknown(function)))
+    """Which numbers meet in a function, or in its labels and in what other functions give to it: of plates, members."""
+    names = _unknown(function)
+    again = {(name, names[:at].count(name)) for at, name in enumerate(names) if name in names[:at]}
+    return set().union(again, *(met.get(name, set()) for name in names))
 
 
 def _rows(factor: Any) -> int:
@@ -248,10 +259,11 @@ def _rows(factor: Any) -> int:
     return max(factor.plate or 1, 1 if costly else 2)
 
 
-def _is_drawn(variable: Variable) -> bool:
-    """Whether a variable is one number or vector with a prior of a known family."""
+def _is_drawn(variable: Variable, plates: bool) -> bool:
+    """Whether a variable is one number, vector, or where allowed plate of numbers, with a prior of a known family."""
     families = Normal, MultivariateNormal, Gamma, Beta
-    return variable.plate is None and variable.family in families and variable.prior is not None
+    alone = variable.plate is None or (plates and not variable.dimension)
+    return alone and variable.family in families and variable.prior is not None
 
 
 def _together(messages: list[Any], flat: Any) -> Any:
@@ -278,16 +290,16 @@ def _function(
         if argument.known:
             incoming.append(port.values if plan.shapes[at] else np.asarray(port.values)[None])
             continue
-        if argument.name in drawn:
-            columns[position] = drawn.index(argument.name)
+        own, number = argument.variable, drawn.index(argument.name) if argument.name in drawn else None
+        if number is not None and own.plate is None:
+            columns[position] = number
             incoming.append(np.zeros(shape))
             continue
-        own = argument.variable
-        if argument.name in outputs and not last:
+        if number is not None or (argument.name in outputs and not last):
             index = argument.index if isinstance(argument, Selection) else np.arange(own.plate or 1)
             if own.plate is not None and len(index) != (factor.plate or 1):
                 return None
-            seen[position] = argument.name, np.resize(index, shape)
+            seen[position] = argument.name if number is None else number, np.resize(index, shape)
             incoming.append(np.zeros(shape))
             continue
         if isinstance(argument, Selection) or own.plate != factor.plate:
@@ -321,20 +333,31 @@ def _function(
 
 
 def _nodes(priors: tuple[Any, ...], coordinates: Any) -> list[Nodes]:
-    """Of each number or vector."""
+    """Of each number, vector, or plate of numbers."""
     found, first = [], 0
     for prior in priors:
-        own, line = coordinates[:, first : first + prior.dimension], COORDINATES[prior.coordinates[-1]]
-        first, weight = first + prior.dimension, line.log_jacobian(own).sum(1)
-        own = own if prior.event_shape else own[:, 0]
+        size = prior.dimension * int(np.prod(prior.shape))
+        own, line = coordinates[:, first : first + size], COORDINATES[prior.coordinates[-1]]
+        first, weight = first + size, line.log_jacobian(own).sum(1)
+        own = own if prior.event_shape or prior.shape else own[:, 0]
         found.append(Nodes(own, line.x(own), weight))
     return found
 
 
-def _weighed(function: _Function, nodes: list[Nodes], given: dict[str, Any]) -> tuple[Any, Any, Any]:
+def _plates(priors: tuple[Any, ...], nodes: list[Nodes]) -> dict[Any, Any]:
+    """By its place, the members of each plate at draws."""
+    return {at: own.x.T for at, (prior, own) in enumerate(zip(priors, nodes, strict=True)) if prior.shape}
+
+
+def _over_members(prior: Any, each: Array) -> Array:
+    """Of draws (draws, members) of a plate, the sum over members; others as they are."""
+    return each.sum(-1) if prior.shape else each
+
+
+def _weighed(function: _Function, nodes: list[Nodes], given: dict[Any, Any]) -> tuple[Any, Any, Any]:
     """For each choice of labels the log factor of members at draws; what outputs take, and what is undefined.
 
-    `given` is by name what other functions give, of their members at draws.
+    `given` is by name what other functions give, and by place what plates are, of their members at draws.
     """
     size, parts, undefined, images = function.real.shape[0], {}, False, None
     numbers = {position: nodes[column].x for position, column in function.columns.items()}
@@ -368,9 +391,9 @@ def _logs(priors: tuple[Any, ...], told: tuple[Any, ...], functions: tuple[_Func
         before, total = jnp.zeros(len(coordinates)), jnp.zeros(len(coordinates))
         undefined = jnp.zeros(len(coordinates), bool)
         for prior, message, own in zip(priors, told, nodes, strict=True):
-            before += log_message(prior, own) + own.log_weight - prior._log_normaliser()
-            total += log_message(message, own)
-        given = {}
+            before += _over_members(prior, log_message(prior, own) - prior._log_normaliser()) + own.log_weight
+            total += _over_members(prior, log_message(message, own))
+        given = _plates(priors, nodes)
         for function in functions:
             parts, images, bad = _weighed(function, nodes, given)
             if images is not None:
@@ -385,7 +408,8 @@ def _logs(priors: tuple[Any, ...], told: tuple[Any, ...], functions: tuple[_Func
 
 @compiled_values
 def _inside(priors: tuple[Any, ...], functions: tuple[_Function, ...], coordinates: Array) -> Any:
-    found, given, nodes = [], {}, _nodes(priors, coordinates)
+    found, nodes = [], _nodes(priors, coordinates)
+    given = _plates(priors, nodes)
     for function in functions:
         parts, images, _ = _weighed(function, nodes, given)
         laws = {}

@@ -1,5 +1,7 @@
 """Whether the data are impossible under a model: then its evidence is zero, and there are no beliefs."""
 
+from typing import Any
+
 import numpy as np
 
 from meanmap.ep.factor import Factor
@@ -13,13 +15,15 @@ from meanmap.ep.inference.run import Run
 from meanmap.ep.sweeps.plan import State, fetched
 from meanmap.ep.sweeps.sweep import compiled_cavities
 
-__all__ = ["contradicted", "excluded", "forbidden", "without_room"]
+__all__ = ["contradicted", "excluded", "forbidden", "touching", "without_room"]
 
 # What tables forbid has e⁻¹⁰⁰⁰⁰⁰ for its weight, so that a share above this is none that other weights could give.
 _SHARE = 1e-30
 # Beliefs squeezed between sharp ends that exclude one another are narrower than rounding, and their evidence is below
 # any that numbers can come to by being far away.
 _LEAST = -1e15
+# Of at most this many sharp ends a sum that leaves no room is looked for; room of this share of them is rounding.
+_ENDS, _ROUNDING = 1000, 1e-12
 
 
 def excluded(factors: tuple[Factor, ...]) -> str:
@@ -53,6 +57,47 @@ def contradicted(model: FactorGraph) -> str:
         except NotMeasured:
             return ""
     return ""
+
+
+def touching(model: FactorGraph) -> str:
+    """Which sharp intervals, by way of sums without noise, leave no value or single ones, in words; empty where they
+    have room.
+
+    Ends are rows × x ≤ most. By Farkas' lemma there is room unless weights, not all 0, leave nothing of the rows and 0
+    or less of the ends.
+    """
+    from scipy import sparse
+    from scipy.optimize import linprog
+
+    sharp: Any = [f for f in model.factors if isinstance(f, Interval) and f.noise == 0]
+    block = Block.of(model.variables, tuple(factor for factor in model.factors if isinstance(factor, Dot | Sum)))
+    if len(sharp) < 2 or not block.linear or 2 * sum(f.plate or 1 for f in sharp) > _ENDS:
+        return ""
+    try:
+        system: Any = block.system({})
+    except NotMeasured:
+        return ""
+    parts, ends, names = [], [], []
+    for factor in sharp:
+        z, low, high = factor.arguments
+        places = block.places(z, factor.plate)
+        for sign, end in ((-1, low), (1, high)):
+            most = sign * (end.values - system.offset[places])
+            held = np.isfinite(most)
+            parts.append(sign * system.spread[places[held]])
+            ends.append(most[held])
+            names += [factor.name] * int(held.sum())
+    rows, most = sparse.csr_matrix(sparse.vstack(parts)), np.concatenate(ends)
+    whole = sparse.vstack([rows.T, np.ones((1, len(most)))])
+    found = linprog(most, A_eq=whole, b_eq=np.append(np.zeros(system.spread.shape[1]), 1.0)).x
+    if found is None or np.abs(rows.T @ found).max() > _ROUNDING * np.abs(rows.data).max(initial=0):
+        return ""
+    room, rounding = found @ most, _ROUNDING * (found @ np.abs(most))
+    if room > rounding:
+        return ""
+    which = ", ".join(dict.fromkeys(name for name, weight in zip(names, found, strict=True) if weight > 0))
+    left = "no value" if room < -rounding else "single points only, of probability 0,"
+    return f"the sharp ends of {which} leave {left} that the other factors allow"
 
 
 def forbidden(run: Run, state: State) -> str:

@@ -28,7 +28,7 @@ from meanmap.ep.inference.averaged import averaged
 from meanmap.ep.inference.cheapest import cheapest, rough
 from meanmap.ep.inference.drawn import drawn_posterior
 from meanmap.ep.inference.exclusive import exclusive
-from meanmap.ep.inference.impossible import contradicted, excluded, forbidden, without_room
+from meanmap.ep.inference.impossible import contradicted, excluded, forbidden, touching, without_room
 from meanmap.ep.inference.joined import Joined
 from meanmap.ep.inference.modes import from_mode
 from meanmap.ep.inference.order import along, chosen_schedule
@@ -172,9 +172,9 @@ def infer(
     status and a note say which standard deviations differ by more than a tenth, and whether the numbers of a function
     have another mode where they are exchanged. This needs normal priors, functions that JAX traces, and at most 5000
     rows; errors of messages from other factors are not detected. For other families a note gives means and standard
-    deviations of draws, made as above, if beliefs are at one mode or half as wide again; seven to twenty numbers
-    without a plate, not all of them normal, that meet in rows are compared with draws near the beliefs, also by a
-    tenth.
+    deviations of draws, made as above, if beliefs are at one mode or half as wide again; up to twenty numbers, in
+    plates or not, that meet in rows and are not all normal are compared with draws near the beliefs, also by a tenth.
+    Of more, up to 500, a note says how much too small standard deviations are from what moves with which message.
 
     Examples
     --------
@@ -254,7 +254,10 @@ def infer(
         record.remarks = left_out(() if as_vector is None else as_vector.system.repeated), flat
         orders = tuple(pad(order, bucket(len(order))) for order in orders)
         run = Run(_ladder(plan, factors), key, alpha, improper, chosen, orders, hosts, record, mode is not None)
-        verdict, record.impossible = Verdict(state, run.plans), excluded(factors) or contradicted(model)
+        verdict, record.impossible = (
+            Verdict(state, run.plans),
+            excluded(factors) or contradicted(model) or touching(model),
+        )
         if not record.impossible:
             verdict = run.go(state, step, enough, limit)
             record.impossible = forbidden(run, verdict.state) if record.converged else record.impossible

@@ -21,11 +21,11 @@ from meanmap.ep.inference.beside import by_draws
 from meanmap.ep.inference.gradient import evidence_gradient
 from meanmap.ep.inference.joined import Joined
 from meanmap.ep.inference.pages import posterior_page
-from meanmap.ep.inference.record import Record
+from meanmap.ep.inference.record import OF_NO_FIXED_POINT, Record
 from meanmap.ep.inference.separate import LeftOut
 from meanmap.ep.inference.ties import TOO_WIDE
 from meanmap.ep.inference.together import labels_in_loops, together
-from meanmap.ep.inference.weighted import weighted_notes
+from meanmap.ep.inference.weighted import met_once, weighted_notes
 from meanmap.ep.instead import of_posterior
 from meanmap.ep.sweeps.plan import Plan, State, beliefs, fetched, start, unpadded
 from meanmap.ep.variables import Variable
@@ -143,8 +143,9 @@ class Posterior(Paged, Mapping[str, Family]):
             if record.converged and not record.without_value:
                 apart, record.elsewhere = weighted_notes(plan, state, model.variables, factors, messages, found)
                 # Draws are no better than integrals over unknowns that no other factor meets.
-                record.apart = "" if record.at_once and not record.effective else apart
-                if not (record.elsewhere or record.apart or record.at_once):
+                integrals = not (record.effective or record.hosts) and met_once(factors)
+                record.apart = "" if integrals or (record.at_once and not record.effective) else apart
+                if not (record.elsewhere or record.apart or record.at_once or integrals):
                     record.apart, record.elsewhere = by_draws(model.variables, factors, found)
         if as_vector is not None:
             model, found = as_vector.given, as_vector.apart(found, jax.tree.map(fetched, messages))
@@ -343,7 +344,14 @@ class Posterior(Paged, Mapping[str, Family]):
     def __str__(self) -> str:
         lines = [f"Posterior, {self.report}"]
         lines += [f"  {name}: {belief!r}{self._sampled(name)}" for name, belief in self._beliefs.items()]
-        return "\n".join([*lines, f"  log evidence {self.log_evidence:.5g}"])
+        return "\n".join([*lines, f"  {self._evidence_in_words()}"])
+
+    def _evidence_in_words(self, digits: int = 5) -> str:
+        """With what makes it no evidence: a run, or one of an earlier batch, that did not converge."""
+        said = f"log evidence {self.log_evidence:.{digits}g}"
+        runs = (self.report.status, *self._left_out.statuses)
+        unsettled = any(not status.startswith("converged") for status in runs)
+        return f"{said}, {OF_NO_FIXED_POINT}" if unsettled and np.isfinite(self.log_evidence) else said
 
     def _sampled(self, name: str) -> str:
         """The standard error of sampling in a mean, in words; empty where there is none."""

@@ -24,6 +24,9 @@ _PRIORS = {
     "Gamma": "ep.Gamma(1.0, 1.0)",
     "Beta": "ep.Beta(1.0, 1.0)",
     "Dirichlet": "ep.Dirichlet([1.0] * {})",
+    # In `ep` these are the names of factors.
+    "Bernoulli": "mm.families.Bernoulli(0.5)",
+    "Categorical": "mm.families.Categorical([1 / {0}] * {0})",
 }
 
 
@@ -75,7 +78,7 @@ def refuse_without_prior(factors: Sequence[Factor]) -> None:
 def _with_prior(variable: Variable, them: str) -> str:
     """What to type to give a variable a prior."""
     length = "" if variable.dimension is None else variable.dimension
-    prior = _PRIORS.get(variable.family.__name__, f"ep.{variable.family.__name__}(...)").format(length)
+    prior = _PRIORS.get(variable.family.__name__, f"mm.families.{variable.family.__name__}(...)").format(length)
     plate = "" if variable.plate is None else f", plate={variable.plate}"
     return f"give {them} a prior, such as ep.Variable({variable.name!r}, {prior}{plate})"
 

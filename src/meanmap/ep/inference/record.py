@@ -20,7 +20,7 @@ from meanmap.ep.sweeps.plan import fetched
 from meanmap.ep.sweeps.sweep import EVENTS
 from meanmap.families import Family
 
-__all__ = ["NOTICED", "Record"]
+__all__ = ["NOTICED", "OF_NO_FIXED_POINT", "Record"]
 
 # In a note, at most this many members of a factor are named.
 _NAMED = 5
@@ -34,6 +34,8 @@ _LEAST_POINTS = 5.0
 _SQUARES = 1e154
 # Where a function has no value on a larger share of its input, the status says so.
 NOTICED = 1e-3
+# What is said of the log evidence of a run that did not converge.
+OF_NO_FIXED_POINT = "which may be off by any amount, as messages have not converged"
 # Doubt of samples, and of messages learned from them, is reported beyond this: they always have an error.
 _DOUBTED_SAMPLES = 0.1
 
@@ -249,6 +251,8 @@ class Record:
         if self.converged and not np.isfinite(log_evidence):
             why = _enormous(self.factors) or "an improper message leaves a factor without a normaliser"
             return *notes, f"the log evidence is not a number: {why}"
+        if not self.converged and np.isfinite(log_evidence):
+            return *notes, f"log evidence {in_digits(log_evidence, 3)}, {OF_NO_FIXED_POINT}"
         return tuple(notes)
 
     def _seconds(self) -> dict[str, float]:

@@ -20,8 +20,9 @@ from meanmap.families import Beta, Family, Gamma, Normal
 
 __all__ = ["LESS", "TOO_WIDE", "advice"]
 
-# Beliefs narrower than this, over what all ties together leave, are worth a note; at most this many are looked at.
-_NARROW, _MOST = 0.8, 500
+# Beliefs narrower than this, over what all ties together leave, are worth a note: of normal ones, which are compared
+# with draws, too, and of others. At most this many are looked at.
+_NARROW, _NARROW_OTHERS, _MOST = 0.8, 0.9, 500
 # Beliefs that are this many times as wide as the joint one are worth a note, too: a coefficient of a chain of unknowns.
 _WIDE = 1.1
 # Correlations of what goes in and out of a function have a lower eigenvalue than this where it is as good as linear.
@@ -29,6 +30,11 @@ _SINGULAR = 1e-4
 # How far incoming messages are moved to find what moves with them, in standard deviations.
 _STEP = 1e-3
 
+_ONE_BELIEF = (
+    "Give them one belief: ep.Variable(name, ep.MultivariateNormal(mean, covariance)), as the one argument of a "
+    "function, or as w in ep.Dot(X, w, z) for sums and differences."
+)
+_NO_ONE_BELIEF = "Only numbers with normal priors can have one belief, that of an ep.MultivariateNormal."
 NUMBERS = (Normal, Gamma, Beta)
 # How notes of beliefs that are too wide can be known.
 TOO_WIDE = "comes out too large"
@@ -44,7 +50,7 @@ def advice(run: Run, verdict: Verdict, names: tuple[str, ...]) -> tuple[str, ...
     belief would have, whose inverse is compared with the separate variances. On trees of Gaussians both agree.
     """
     plan, state = verdict.plan, verdict.state
-    first, spreads, total = {}, [], 0
+    first, spreads, limits, total = {}, [], [], 0
     through = [names.index(name) for name in _passed_on(run.record.factors)]
     for at in (*_unknown(plan), *through):
         if not isinstance(state.beliefs[at], NUMBERS):
@@ -53,6 +59,7 @@ def advice(run: Run, verdict: Verdict, names: tuple[str, ...]) -> tuple[str, ...
         if fetched(belief.is_proper()).all():
             first[at] = total
             spreads.append(_spread(belief))
+            limits.append(np.full(len(spreads[-1]), _NARROW if isinstance(belief, Normal) else _NARROW_OTHERS))
             total += int(plan.variable_sizes[at])
     tied = {
         at: places
@@ -91,14 +98,14 @@ def advice(run: Run, verdict: Verdict, names: tuple[str, ...]) -> tuple[str, ...
     joint = _inverse(np.concatenate(rows), np.concatenate(columns), np.concatenate(entries), total, looked_at)
     if joint is None:
         return ()
-    spread = spread[looked_at]
-    ratio = np.sqrt(spread / np.diag(joint))
-    wide = bool(ratio.min() >= _NARROW and ratio.max() > _WIDE)
-    worst = int(np.argmax(ratio) if wide else np.argmin(ratio))
+    ratio, limit = np.sqrt(spread[looked_at] / np.diag(joint)), np.concatenate(limits)[looked_at]
+    narrow = ratio < limit
+    wide = bool(not narrow.any() and ratio.max() > _WIDE)
+    worst = int(np.argmax(ratio) if wide else np.argmin(np.where(narrow, ratio, np.inf)))
     correlation = joint[worst] / (np.sqrt(joint[worst, worst]) * np.sqrt(np.diag(joint)))
     correlation[worst] = 0
     other = int(np.argmax(np.abs(correlation)))
-    if not (wide or ratio[worst] < _NARROW) or correlation[other] == 0:
+    if not (wide or narrow[worst]) or correlation[other] == 0:
         return ()
     if wide:
         name = _label(plan, names, first, looked_at[worst])
@@ -109,10 +116,10 @@ def advice(run: Run, verdict: Verdict, names: tuple[str, ...]) -> tuple[str, ...
     note = (
         f"{one} and {two} have separate beliefs, and the data tie them together (correlation "
         f"{correlation[other]:.2f}): standard deviations come out too small, about {ratio[worst]:.2g} of what they "
-        f"should be{within}. Give them one belief: ep.Variable(name, ep.MultivariateNormal(mean, covariance)), as the "
-        "one argument of a function, or as w in ep.Dot(X, w, z) for sums and differences."
+        f"should be{within}. "
     )
-    return (note,)
+    normal = all(isinstance(state.beliefs[_variable(first, looked_at[node])], Normal) for node in (worst, other))
+    return (note + (_ONE_BELIEF if normal else _NO_ONE_BELIEF),)
 
 
 def _asks_anew(factor: Any) -> bool:
@@ -234,5 +241,10 @@ def _members(port: Port, first: dict[int, int], size: int) -> np.ndarray:
 
 
 def _label(plan: Plan, names: tuple[str, ...], first: dict[int, int], node: int) -> str:
-    at = max((at for at in first if first[at] <= node), key=lambda at: first[at])
+    at = _variable(first, node)
     return repr(names[at]) if plan.flats[at].shape == () else f"{names[at]!r} at [{node - first[at]}]"
+
+
+def _variable(first: dict[int, int], node: int) -> int:
+    """The variable that a place is of."""
+    return max((at for at in first if first[at] <= node), key=lambda at: first[at])

@@ -16,7 +16,7 @@ from meanmap.ep.variables import Variable
 from meanmap.ep.weighted_draws import Weighted, apart
 from meanmap.families import Normal
 
-__all__ = ["weighted_notes"]
+__all__ = ["met_once", "weighted_notes"]
 
 # The least and the most draws, and evaluations of factors between these; of more members there are no draws.
 _DRAWS, _EVALUATIONS, _MEMBERS = (100, 1000), 200_000, 5000
@@ -37,6 +37,19 @@ _NAMED = 5
 # At most this many numbers are exchanged to find other modes, which are at least this far away, in standard deviations;
 # one is worth a note from this share of the mass, and where the log density between both is lower by this.
 _EXCHANGED, _AWAY, _SHARE, _DIP = 6, 6.0, 0.01, 2.0
+
+
+def met_once(factors: tuple[Factor, ...]) -> bool:
+    """Whether no unknown number is in two rows of factors but those that send the same message whatever comes in.
+
+    The belief is then that of one integral.
+    """
+    met: dict[str, np.ndarray] = {}
+    for factor in factors:
+        for argument in (a for a in factor.arguments if not factor.constant and not a.known):
+            rows = met.setdefault(argument.name, np.zeros(argument.variable.plate or 1, int))
+            np.add.at(rows, argument.index, (factor.plate or 1) if argument.plate is None else 1)
+    return all((rows <= 1).all() for rows in met.values())
 
 
 def weighted_notes(
