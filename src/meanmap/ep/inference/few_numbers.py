@@ -162,6 +162,8 @@ class FewNumbers:
         if sum(factors[at].plate or 1 for at in places if factors[at].name not in linear) > _MEMBERS:
             return None
         met = {name: {(at, part) for part in range(variables[name].dimension or 1)} for at, name in enumerate(drawn)}
+        # Members of a plate are told apart where they meet.
+        met |= {name: {name} for name in drawn if variables[name].plate is not None}
         met |= {name: {(at, 0)} for name, at in links.items()}
         rows = 0
         for at in [*ordered, *(at for at in places if at not in ordered)]:
@@ -244,8 +246,11 @@ def _unknown(factor: Any) -> list[str]:
 def _joined(function: Any, met: dict[str, set[Any]]) -> set[Any]:
     """Which numbers meet in a function, or in its labels and in what other functions give to it: of plates, members."""
     names = _unknown(function)
-    again = {(name, names[:at].count(name)) for at, name in enumerate(names) if name in names[:at]}
-    return set().union(again, *(met.get(name, set()) for name in names))
+    return {
+        (each, names[:at].count(name)) if isinstance(each, str) else each
+        for at, name in enumerate(names)
+        for each in met.get(name, set())
+    }
 
 
 def _rows(factor: Any) -> int:
