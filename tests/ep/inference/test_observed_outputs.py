@@ -170,13 +170,13 @@ def on_host():
 
 def test_outputs_of_many_rows_take_fewer_draws(monkeypatch):
     """All draws of 5000 rows took 1.7 GB."""
-    counts, own = [], few_numbers._inside
+    counts, own = [], few_numbers.inside_at
 
     def counted(priors, functions, coordinates):
         counts.append(len(coordinates))
         return own(priors, functions, coordinates)
 
-    monkeypatch.setattr(few_numbers, "_inside", counted)
+    monkeypatch.setattr(few_numbers, "inside_at", counted)
     monkeypatch.setattr(few_numbers, "_TOGETHER", 20_000)
     s = np.linspace(-1, 1, 20)
     a, b, y = (

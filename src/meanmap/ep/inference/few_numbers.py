@@ -1,16 +1,12 @@
 """Models of a few unknown numbers that functions join: the prior and the likelihood at draws of these."""
 
 from dataclasses import dataclass
-from itertools import product
 from typing import Any
 
-import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
 
-from meanmap.core.compiling import compiled_values
-from meanmap.core.types import Array
 from meanmap.ep.asking.chosen_oracle import default
 from meanmap.ep.calling import as_now
 from meanmap.ep.calls import user_errors
@@ -20,14 +16,12 @@ from meanmap.ep.factors.conjugate import Bernoulli as Outcome
 from meanmap.ep.inference.block import computed_by
 from meanmap.ep.inference.computed import as_function, in_order, is_linear
 from meanmap.ep.inference.exact import LABELS
+from meanmap.ep.inference.few_densities import Function, inside_at, logs_at, nodes_at
 from meanmap.ep.inference.told import told_by
-from meanmap.ep.lines import Nodes, log_message, project
-from meanmap.ep.oracles.oracle import spread
 from meanmap.ep.oracles.sampling import ImportanceSampling
 from meanmap.ep.sweeps.plan import Plan, fetched, prepare, real, unpadded
 from meanmap.ep.variables import Selection, Variable
 from meanmap.families import Bernoulli, Beta, Gamma, MultivariateNormal, Normal
-from meanmap.families.line import COORDINATES
 
 __all__ = ["FewNumbers"]
 
@@ -36,31 +30,6 @@ __all__ = ["FewNumbers"]
 _NUMBERS, _MEMBERS = 6, 20_000
 # Draws that are looked at together, and the most numbers of draws and rows at once.
 _BLOCK, _TOGETHER = 128, 20_000_000
-
-
-class _Function(eqx.Module):
-    """A function of numbers: its incoming messages, which members are real, and where its numbers are.
-
-    Attributes
-    ----------
-    output : str or None
-        The name of what it gives.
-    seen : dict
-        By position of an argument that another function gives its name, or of a plate of numbers its place among all
-        variables that are drawn, and for each row the member.
-    columns : dict
-        By position of an argument the number or vector that it is; members of a plate are among `seen`.
-    labels : dict
-        By position of a label, the log weights of its two values, and the number whose logit is added to the second.
-    """
-
-    factor: Any
-    incoming: tuple[Any, ...]
-    real: Any
-    columns: dict[int, int]
-    labels: dict[int, tuple[Any, int | None]]
-    seen: dict[int, tuple[str | int, Any]]
-    output: str | None
 
 
 @dataclass(frozen=True)
@@ -86,7 +55,7 @@ class FewNumbers:
     factors: tuple[Factor, ...]
     priors: dict[str, Any]
     told: tuple[Any, ...]
-    functions: tuple[_Function, ...]
+    functions: tuple[Function, ...]
     names: tuple[dict[int, str], ...]
     plates: tuple[int | None, ...]
     constant: float
@@ -197,7 +166,7 @@ class FewNumbers:
     def points(self, coordinates: np.ndarray) -> np.ndarray:
         """The numbers at draws (draws, numbers) in the coordinates of all families."""
         with jax.enable_x64(True):
-            found = [np.asarray(nodes.x) for nodes in _nodes(tuple(self.priors.values()), jnp.asarray(coordinates))]
+            found = [np.asarray(nodes.x) for nodes in nodes_at(tuple(self.priors.values()), jnp.asarray(coordinates))]
         return np.column_stack(found)
 
     def logs(self, coordinates: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -207,7 +176,7 @@ class FewNumbers:
         """
         blocks = np.asarray(coordinates).reshape(-1, _BLOCK, sum(self.sizes))
         with jax.enable_x64(True), user_errors():
-            found = _logs(tuple(self.priors.values()), self.told, self.functions, blocks)
+            found = logs_at(tuple(self.priors.values()), self.told, self.functions, blocks)
         before, total, undefined = (np.asarray(each).ravel() for each in found)
         return before, total + self.constant, undefined
 
@@ -220,7 +189,7 @@ class FewNumbers:
             return found
         with jax.enable_x64(True), user_errors():
             functions = tuple(self.functions[at] for at in asked)
-            answers = _inside(tuple(self.priors.values()), functions, jnp.asarray(coordinates))
+            answers = inside_at(tuple(self.priors.values()), functions, jnp.asarray(coordinates))
         for at, (laws, out) in zip(asked, answers, strict=True):
             output, labels, plate = self.functions[at].output, self.names[at], self.plates[at]
             found |= {labels[position]: unpadded(_alone(law, plate), plate) for position, law in laws.items()}
@@ -286,7 +255,7 @@ def _function(
     told: dict[str, list[Any]],
     links: dict[str, int],
     outputs: set[str],
-) -> tuple[_Function, dict[int, str]] | None:
+) -> tuple[Function, dict[int, str]] | None:
     """A function with its incoming messages, and the names of its labels; None if an unknown is of another kind."""
     shape = plan.shapes[at] or (1,)
     columns, labels, names, incoming, seen = {}, {}, {}, [], {}
@@ -334,100 +303,4 @@ def _function(
         bare = replaced(bare, name="", own=None)
     members = np.asarray(fetched(real(shape, plan.sizes[at])))
     output = factor.arguments[-1].name if factor.outputs else None
-    return _Function(bare, tuple(incoming), members, columns, labels, seen, output), names
-
-
-def _nodes(priors: tuple[Any, ...], coordinates: Any) -> list[Nodes]:
-    """Of each number, vector, or plate of numbers."""
-    found, first = [], 0
-    for prior in priors:
-        size = prior.dimension * int(np.prod(prior.shape))
-        own, line = coordinates[:, first : first + size], COORDINATES[prior.coordinates[-1]]
-        first, weight = first + size, line.log_jacobian(own).sum(1)
-        own = own if prior.event_shape or prior.shape else own[:, 0]
-        found.append(Nodes(own, line.x(own), weight))
-    return found
-
-
-def _plates(priors: tuple[Any, ...], nodes: list[Nodes]) -> dict[Any, Any]:
-    """By its place, the members of each plate at draws."""
-    return {at: own.x.T for at, (prior, own) in enumerate(zip(priors, nodes, strict=True)) if prior.shape}
-
-
-def _over_members(prior: Any, each: Array) -> Array:
-    """Of draws (draws, members) of a plate, the sum over members; others as they are."""
-    return each.sum(-1) if prior.shape else each
-
-
-def _weighed(function: _Function, nodes: list[Nodes], given: dict[Any, Any]) -> tuple[Any, Any, Any]:
-    """For each choice of labels the log factor of members at draws; what outputs take, and what is undefined.
-
-    `given` is by name what other functions give, and by place what plates are, of their members at draws.
-    """
-    size, parts, undefined, images = function.real.shape[0], {}, False, None
-    numbers = {position: nodes[column].x for position, column in function.columns.items()}
-    count = len(nodes[0].x)
-    incoming = spread(function.incoming, size)
-    seen = {position: given[name][index] for position, (name, index) in function.seen.items()}
-    for chosen in product((0, 1), repeat=len(function.labels)):
-        told = {at: jnp.full(count, float(value)) for at, value in zip(function.labels, chosen, strict=True)}
-
-        def one(came: tuple[Any, ...], own: dict[int, Any], told: dict[int, Any] = told) -> Any:
-            return function.factor.weigh(numbers | told | own, came, jnp.asarray(1.0), jax.random.key(0))
-
-        found, outputs, bad = jax.vmap(one)(incoming, seen)
-        for value, (weights, column) in zip(chosen, function.labels.values(), strict=True):
-            found = found + weights[:, value, None]
-            if column is not None:
-                found = found - jax.nn.softplus(-nodes[column].coordinate if value else nodes[column].coordinate)
-        parts[chosen], undefined = found, undefined | bad
-        images = next(iter(outputs.values()), None)
-        if images is not None:
-            # A flat message says nothing about the largest numbers either.
-            flat = jnp.stack([leaf == 0 for leaf in jax.tree.leaves(incoming[-1])]).all(0)[:, None]
-            parts[chosen] = jnp.where(flat & jnp.isnan(found) & jnp.isfinite(images.x), 0.0, found)
-    return parts, images, undefined
-
-
-@compiled_values
-def _logs(priors: tuple[Any, ...], told: tuple[Any, ...], functions: tuple[_Function, ...], blocks: Array) -> Any:
-    def one(coordinates: Array) -> tuple[Array, Array, Array]:
-        nodes = _nodes(priors, coordinates)
-        before, total = jnp.zeros(len(coordinates)), jnp.zeros(len(coordinates))
-        undefined = jnp.zeros(len(coordinates), bool)
-        for prior, message, own in zip(priors, told, nodes, strict=True):
-            before += _over_members(prior, log_message(prior, own) - prior._log_normaliser()) + own.log_weight
-            total += _over_members(prior, log_message(message, own))
-        given = _plates(priors, nodes)
-        for function in functions:
-            parts, images, bad = _weighed(function, nodes, given)
-            if images is not None:
-                given[function.output] = images.x
-            found = jax.nn.logsumexp(jnp.stack(list(parts.values())), 0) if len(parts) > 1 else parts[()]
-            total += jnp.where(function.real[:, None], found, 0.0).sum(0)
-            undefined |= (function.real[:, None] & bad).any(0)
-        return before, total, undefined
-
-    return jax.lax.map(one, blocks)
-
-
-@compiled_values
-def _inside(priors: tuple[Any, ...], functions: tuple[_Function, ...], coordinates: Array) -> Any:
-    found, nodes = [], _nodes(priors, coordinates)
-    given = _plates(priors, nodes)
-    for function in functions:
-        parts, images, _ = _weighed(function, nodes, given)
-        laws = {}
-        share: Any = jax.nn.softmax(jnp.stack(list(parts.values())), 0) if function.labels else None
-        for at, position in enumerate(function.labels):
-            second = share[np.array([chosen[at] for chosen in parts], bool)].sum(0).mean(1)
-            laws[position] = Bernoulli.from_natural(jnp.log(second) - jnp.log1p(-second))
-        out = None
-        if images is not None:
-            given[function.output] = images.x
-            kind = type(function.incoming[-1])
-            turned = Nodes(images.coordinate.T, images.x.T, jnp.zeros(()))
-            # Behind a barrier, as the compiler takes seconds to reduce so many zeros.
-            out = project(kind, turned, jax.lax.optimization_barrier(jnp.zeros(turned.x.shape)))
-        found.append((laws, out))
-    return found
+    return Function(bare, tuple(incoming), members, columns, labels, seen, output), names
