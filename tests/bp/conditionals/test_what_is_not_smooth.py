@@ -158,18 +158,6 @@ def test_rounding_errors_of_an_exact_line_are_neither_steps_nor_waves(seed, size
     assert float(effect.difference()) == pytest.approx(1, abs=1e-9)
 
 
-def test_ages_that_hardly_any_row_has_are_no_codes():
-    """Amounts with long tails, some of the largest at ages of few rows: p was 5e-7."""
-    rng, n = np.random.default_rng(4001), 3000
-    age = np.round(50 + 12 * rng.normal(size=n))
-    t = (rng.random(n) < 1 / (1 + np.exp(-(age - 50) / 12))).astype(int)
-    free = rng.random(n) < 0.4
-    amounts = np.where(free, 0, np.round(np.exp(5 + 0.02 * (age - 50) + 0.3 * t + rng.normal(size=n)), 2))
-    network = mm.bp.BayesianNetwork([("age", "t"), ("age", "y"), ("t", "y")])
-    found = network.effect({"age": age, "t": t, "y": amounts}, "y", of="t", from_=0, to=1, rng=0)
-    assert not any("counts as a number" in note for note in found.notes)
-
-
 def test_of_money_that_may_act_as_its_logarithm_that_is_said():
     """Tables of 20,000 rows with effects of the logarithm had a note on steps or waves alone, in 4 of 6."""
     rng, n = np.random.default_rng(6), 2000

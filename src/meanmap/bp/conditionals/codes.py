@@ -17,9 +17,8 @@ from meanmap.core.tables.doubts import are_coarse, copied_rows
 
 __all__ = ["notes_about", "notes_of_codes", "notes_of_law"]
 
-# The least number of codes, and of rows of each that is compared: a row far out, such as the only one at an age, is no
-# code.
-LEAST_VALUES, LEAST_OF_EACH = 5, 5
+# The least number of codes.
+LEAST_VALUES = 5
 # Numbers with steps or waves are cut into at most this many parts of equal size, of this many rows and units at least.
 # Polynomials of this degree are no steps.
 MOST_PARTS, LEAST_IN_PART, LEAST_UNITS, DEGREE = 50, 10, 4, 3
@@ -73,7 +72,7 @@ def notes_of_codes(
                 + (OF_TAILS if len(HeavyTails.of(values[:, None]).columns) else OF_STEPS)
                 + OF_GROUPS * (units is None and 2 * len(np.unique(values)) <= len(values))
             )
-        if whole and len(found) >= LEAST_VALUES and _differ(left, group, units) < UNEVEN:
+        if whole and len(found) >= LEAST_VALUES and differ(left, group, units) < UNEVEN:
             notes.append(
                 f"{name!r} counts as a number with smooth effects, but {on!r} varies more among its {len(found)} "
                 "values than smooth effects explain. "
@@ -106,17 +105,6 @@ def notes_about(notes: Sequence[str], names: Collection[Hashable], parents: Coll
     """
     on, of = (tuple(f"but {name!r} varies " for name in names), tuple(f"column {name!r} of data " for name in parents))
     return tuple(note for note in notes if note.startswith(of) or any(each in note for each in on))
-
-
-def _differ(left: np.ndarray, group: np.ndarray, units: np.ndarray | None) -> float:
-    """The p-value of different means of residuals (n,) in groups of several rows, whose spreads may differ, as those of
-    amounts and of zeros and ones do.
-    """
-    some = np.bincount(group)[group] >= LEAST_OF_EACH
-    if not some.any():
-        return 1.0
-    group = np.unique(group[some], return_inverse=True)[1].ravel()
-    return differ(left[some], group, None if units is None else units[some], unequal=True)
 
 
 def _is_uneven(values: np.ndarray, left: np.ndarray, units: np.ndarray | None) -> bool:
