@@ -27,6 +27,9 @@ def test_the_figures_are_listed():
     listed = {line.split()[0]: line for line in lines if " min  " in line}
     assert list(listed) == list(all_experiments())
     assert all(listed[id].endswith(f"  {each.title} ({each.place})") for id, each in all_experiments().items())
+    assert {id for id, line in listed.items() if line[29] == "*"} == {
+        id for id, each in all_experiments().items() if each.data
+    }
     assert listed["messages-compound-gamma"].endswith("(figure 4)")
     assert listed["loopy-stereo"].endswith("(ours)")
     assert max(map(len, lines)) <= 128

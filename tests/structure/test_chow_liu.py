@@ -132,6 +132,21 @@ def test_trees_whose_edges_are_alike_are_found_as_often_as_the_help_says(functio
     assert all(abs(found[measure] - known[measure]) <= 1 for measure in known)  # one may turn on the last digits
 
 
+@pytest.mark.slow
+def test_stars_of_squares_are_found_more_often_than_chains():
+    def found(parents, seed):
+        generator = np.random.default_rng(800 + seed)
+        columns = [generator.normal(size=200)]
+        for parent in parents:
+            signal = columns[parent] ** 2 - np.mean(columns[parent] ** 2)
+            columns.append((signal / signal.std() + generator.normal(size=200)) / np.sqrt(2))
+        edges = mm.chow_liu(np.column_stack(columns)).edges.tolist()
+        return {frozenset(edge) for edge in edges} == {frozenset((at + 1, each)) for at, each in enumerate(parents)}
+
+    star, chain = (sum(found(parents, seed) for seed in range(20)) for parents in ([0] * 7, range(7)))
+    assert star >= chain + 6
+
+
 def test_forests_are_pruned_at_their_level():
     """Of independent variables an edge is left with probability alpha at most: 40 data sets, level .1."""
     kept = [

@@ -20,11 +20,13 @@ def list_experiments() -> None:
     from meanmap_papers.registry import PAPERS, all_experiments
 
     say("Figures that `meanmap reproduce` can run, with minutes at the scale quick (--scale paper takes longer)")
+    say("* needs data: from the network, or from the folder that MEANMAP_DATA names")
     for paper, source in PAPERS.items():
         say(f"\n{source}")
         for each in all_experiments().values():
             if paper in each.run.__module__.split("."):
-                say(f"{each.id:30}{each.minutes['quick']:>4g} min  {each.title} ({each.place})")
+                name = f"{each.id:29}{'*' if each.data else ' '}"
+                say(f"{name}{each.minutes['quick']:>4g} min  {each.title} ({each.place})")
 
 
 def reproduce(

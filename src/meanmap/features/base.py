@@ -252,7 +252,7 @@ class TensorProduct(OfMembers):
     """φ(x) = φ₁(x) ⊗ ... ⊗ φ_q(x), all products of one feature of each: the features of a product of kernels.
 
     `TensorProduct.power(features, q)` gives the q-fold tensor power, whose kernel is k^q: the space in which kernel
-    belief propagation multiplies q incoming messages (Song et al. 2011, section 4). There are Π rᵢ features, so use
+    belief propagation multiplies q incoming messages (Song et al. 2011). There are Π rᵢ features, so use
     this for small r and q; for larger ones compress the same kernel with `PivotedCholesky.fit(kernel ** q, x)`.
 
     Examples

@@ -47,7 +47,7 @@ class PivotedCholesky(Features):
 
     References
     ----------
-    Fine & Scheinberg (2001); Song et al. (2011), section 4.1, for kernel belief propagation.
+    Fine & Scheinberg (2001); Song et al. (2011), for kernel belief propagation.
     """
 
     kernel: Kernel

@@ -112,7 +112,7 @@ class RandomProjection(Kernel):
 
     Notes
     -----
-    Song et al. (2011), appendix section 3, after Hsu et al. (2009): sparse label vectors can be recovered from A y by
+    Song et al. (2011), appendix section 4, after Hsu et al. (2009): sparse label vectors can be recovered from A y by
     orthogonal matching pursuit. A Gram matrix costs O((n + m) L D + n m D).
 
     Examples

@@ -345,7 +345,7 @@ class Power(Wrapper):
     """k(x, y) = k₀(x, y)^q for a whole number q, made by `k ** q`: the kernel of q-fold tensor features.
 
     Kernel belief propagation multiplies q incoming messages at a node, and the product of q elements of the RKHS of k
-    is an element of the RKHS of k^q (Song et al. 2011, section 4). For the RBF kernel it is an RBF kernel of
+    is an element of the RKHS of k^q (Song et al. 2011). For the RBF kernel it is an RBF kernel of
     lengthscale ℓ/√q.
 
     Examples

@@ -178,7 +178,8 @@ def learn_kernel(
     one and two dimensions the volume depends on how densely landmarks lie, so that **the lengthscale follows their
     number**: 5% of the sample resolves clusters of 5% of it. In five or more dimensions it depends on the
     dimension instead: on five clusters of normals along the first of 5, 10 and 20 columns it is .21, .39 and .54 of the
-    median distance. With `noise` well below 1 longer lengthscales win, for any data.
+    median distance. With `noise` well below 1 longer lengthscales win, for any data: on the
+    paper's grids of normals (ratio 2) the lengthscale is .86 with noise 1, .54 with .1, and 54 with .05.
 
     "held-out" scores are log densities, comparable across lengthscales, and do not depend on landmarks. On 900 + 900
     points of the paper's grids of normals (ratio 2, components at random) it chooses .57; the pseudolikelihood .85 with

@@ -88,7 +88,9 @@ def sample_kernel(
     As in `learn_kernel` the sample is scaled first: columns by their own standard deviations if each has a lengthscale,
     otherwise all by one number, so that only the widest columns count.
 
-    The lengthscale still follows the number of landmarks, as that of `learn_kernel` does.
+    The lengthscale still follows the number of landmarks, as that of `learn_kernel` does. Where the posterior has
+    several modes, as for clusters far apart, chains may stay in different ones: R-hat is then far above 1, and the
+    report says so. `learn_kernel` finds all modes.
 
     Examples
     --------

@@ -138,7 +138,7 @@ EXPERIMENT = Experiment(
             scales=("quick", "paper"),
         ),
         Claim(
-            "errors of constant and linear updates fall with ε (figure 3a): with each step, or in all",
+            "errors of constant and linear updates fall with ε (figure 3a): with each step, or overall",
             tuple((step, whole) for step, whole in zip(STEPS, WHOLE, strict=True)),
             0.0,
             scales=("quick", "paper"),

@@ -242,7 +242,7 @@ def _claim(says: str, *names: str, low: float = -math.inf, high: float = math.in
 def _improves(says: str, graph: str) -> Claim:
     """That more evidence finds more: from the least to the most of it, or with each language that is added."""
     readings = _readings(f"gain of learned tree from all evidence, {graph}", f"{STEP}, {graph}")
-    return Claim(f"{says} (section 6.1): in all, or with each language that is added", (readings,), 0.0, scales=JUDGED)
+    return Claim(f"{says} (section 6.1): overall, or with each language that is added", (readings,), 0.0, scales=JUDGED)
 
 
 def _ahead(method: str) -> Claim:

@@ -254,7 +254,7 @@ class LearnedLikelihood(Likelihood):
         return columns(self.observed.points)
 
     def at(self, observed: Data, points: Points) -> np.ndarray:
-        """The density ratio; where it comes out small or negative, `FLOOR` of its mean."""
+        """The density ratio, scaled to a maximum of 1; where it comes out small or negative, `FLOOR` of its mean."""
         return self.at_points(self._read(observed), points)
 
     def at_points(self, read: object, points: Points, floor: float | None = FLOOR) -> np.ndarray:

@@ -1,6 +1,6 @@
 """Three ways to apply a learned operator: in full, in low rank, or at a cost that does not depend on the data.
 
-A message from t to s is the regression on x_s of p(x_t), the product of all that t knows (Song et al. 2011, section 4).
+A message from t to s is the regression on x_s of p(x_t), the product of all that t knows (Song et al. 2011).
 With m pairs (x_t, x_s), p is needed
 
 - full: at all m points of x_t, and the message is a combination of m functions k(x_s, ·): O(m²);

@@ -2,7 +2,7 @@
 
 Messages are represented by values: a message to node s by its values at the points (states, landmarks) of s. The matrix
 of the directed edge t → s maps the product of messages at the points of t to those values. In discrete belief
-propagation it is the potential ψ(x_t, x_s); learned operators are signed matrices (Song et al. 2011, section 4).
+propagation it is the potential ψ(x_t, x_s); learned operators are signed matrices (Song et al. 2011).
 """
 
 from abc import abstractmethod

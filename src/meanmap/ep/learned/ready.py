@@ -90,7 +90,7 @@ def _student(n: int, rng: np.random.Generator) -> tuple[Any, tuple[Any, ...]]:
 
 
 def log_compound_gamma(tau: Any) -> Any:
-    """The prior ∫ Gamma(τ; 1, r) Gamma(r; 1, 1) dr = (1 + τ)⁻² of a precision (Jitkrittum et al. 2015, section 5.2)."""
+    """The prior ∫ Gamma(τ; 1, r) Gamma(r; 1, 1) dr = (1 + τ)⁻² of a precision (Jitkrittum et al. 2015, section 4)."""
     return -2 * jnp.log1p(tau)
 
 

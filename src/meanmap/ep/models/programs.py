@@ -200,7 +200,7 @@ def compound_gamma(
     mean : number
         Their known mean.
     shape, rate_shape, rate_rate : number
-        Of the two Gammas, as in Jitkrittum et al. (2015), section 5.2, where all are 1.
+        Of the two Gammas, as in Jitkrittum et al. (2015), section 4, where all are 1.
     **options
         Passed on to `meanmap.ep.infer`.
 

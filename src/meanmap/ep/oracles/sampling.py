@@ -200,7 +200,7 @@ class ImportanceSampling(Sampler):
     effective sample sizes; where an error is above .05 standard deviations, which is that of 400 independent draws
     (Vehtari et al. 2021), the status says so.
 
-    `ImportanceSampling.of_the_paper()` is Jitkrittum et al. (2015), section 5.1: 5 · 10⁵ draws from N(0, 200), and the
+    `ImportanceSampling.of_the_paper()` is Jitkrittum et al. (2015), section 4: 5 · 10⁵ draws from N(0, 200), and the
     cavity subtracted as it is.
 
     Examples

@@ -146,14 +146,15 @@ def two_sample_test(
     If only the mean or share of one column can differ, usual tests of each column with Bonferroni's correction find
     this more often: the test also looks for all other differences, at the same level together.
 
-    Gretton et al. (2012). All permutations are one matrix product, at a cost of O((n + m)² (d + B)) for each kernel, or
-    O((n + m) r (d + B)) if r features approximate its Gram matrix to a certified millionth of its trace. With more than
-    1000 points, and more than 250 in both samples, rows are permuted in 1000 random units, and the unbiased statistics
-    leave out pairs within units. The test stays exact, and permutations cost no more than for 1000 points. With
-    `within`, `clusters` or `weights` the statistic is the squared norm of the mean difference within strata, minus its
-    mean over all permutations; more than 10,000 rows or clusters are permuted in random groups, each of equally many of
-    one sample and stratum. If several kernels are fused, each is scaled by its spread over these. Unless the kernel
-    is given, numbers are first centred within strata, so for pairs the differences are tested.
+    Gretton et al. (2012). With one kernel the statistic estimates the square, ‖μ_P − μ_Q‖². All permutations are one
+    matrix product, at a cost of O((n + m)² (d + B)) for each kernel, or O((n + m) r (d + B)) if r features approximate
+    its Gram matrix to a certified millionth of its trace. With more than 1000 points, and more than 250 in both
+    samples, rows are permuted in 1000 random units, and the unbiased statistics leave out pairs within units. The test
+    stays exact, and permutations cost no more than for 1000 points. With `within`, `clusters` or `weights` the
+    statistic is the squared norm of the mean difference within strata, minus its mean over all permutations; more than
+    10,000 rows or clusters are permuted in random groups, each of equally many of one sample and stratum. If several
+    kernels are fused, each is scaled by its spread over these. Unless the kernel is given, numbers are first centred
+    within strata, so for pairs the differences are tested.
 
     Examples
     --------
