@@ -29,7 +29,7 @@ A tested claim is judged by the rule of :doc:`index`:
 - *yes*: confirmed;
 - *no*: refuted;
 - *not settled*: the measurement was too imprecise for either, readings disagree, or there is no standard error;
-- *not tested*: a run of ours could settle the claim, and none did, so that it is not reproduced;
+- *not tested*: a run of ours could settle the claim, and none did, so it is not reproduced;
 - *not testable*: no run could settle the claim as it is stated. Examples are definitions, formulas, derivations,
   numbers of operations, bounds in the limit, numbers that are praised and compared with nothing, and claims that cannot
   fail; and numbers that depend on something not stated, on data that are not available or on programs that were not
