@@ -15,8 +15,9 @@ from meanmap.ep.calls import Host, has_failed, without_copies
 from meanmap.ep.factor import FactorLike, replaced
 from meanmap.ep.hosted import Hosted
 from meanmap.ep.piecewise.memory import SHOWN, memory_of
-from meanmap.ep.traced import shape_of, traced
+from meanmap.ep.traced import Traced, shape_of, traced
 from meanmap.ep.variables import NOT_TRACEABLE
+from meanmap.families import Beta, Normal
 from meanmap.families.line import LARGEST_LOG
 
 __all__ = ["LINES", "as_now", "before_sigmoid", "call", "evaluated", "is_host_function", "remembered"]
@@ -38,7 +39,17 @@ def as_now(factor: FactorLike, memory: object = None) -> Any:
         except NOT_TRACEABLE:  # it takes another way than when the factor was made
             return replaced(factor, own=Hosted(factor.function), host=True, memory=memory)
     _check_number(found.shape, factor.name)
-    return replaced(factor, own=None, traced=found)
+    return replaced(factor, own=None, traced=found, smooth=factor.smooth or _is_logistic(variables, factor, found))
+
+
+def _is_logistic(variables: tuple[Any, ...], factor: FactorLike, function: Traced) -> bool:
+    """Whether a Beta is the sigmoid of a Normal, with nothing before it."""
+    if len(variables) != 1 or not factor.outputs:
+        return False
+    families = [argument.variable.family for argument in factor.arguments]
+    program = function.program.jaxpr
+    alone = len(program.eqns) == 1 and _ends_in_sigmoid(program) and program.eqns[0].invars == program.invars
+    return families == [Normal, Beta] and alone
 
 
 def _examples(arguments: tuple[Any, ...], random: bool) -> list[Any]:

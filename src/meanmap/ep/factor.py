@@ -95,6 +95,11 @@ class FactorLike(Protocol):
         """Whether the function takes many points at once."""
         ...
 
+    @property
+    def smooth(self) -> bool:
+        """Whether its logarithm is known to have neither kinks nor narrow peaks."""
+        ...
+
     def integrated(self) -> list[Any]:
         """The variables over which an oracle integrates."""
         ...

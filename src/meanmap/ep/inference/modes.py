@@ -6,35 +6,42 @@ from typing import Any
 import numpy as np
 
 from meanmap.core.report import Report
+from meanmap.ep.factor import Factor
+from meanmap.ep.factors.blackbox import BlackBox
+from meanmap.ep.factors.conjugate import Bernoulli
 from meanmap.ep.factors.gaussian import Dot
-from meanmap.ep.factors.links import Slopes, slopes_of
+from meanmap.ep.factors.links import Logistic, Slopes, slopes_of
 from meanmap.ep.graph import FactorGraph
 from meanmap.ep.inference.posterior import Posterior
 from meanmap.ep.inference.separate import LeftOut
 from meanmap.ep.variables import Variable
 from meanmap.families import MultivariateNormal, Normal
 
-__all__ = ["Slopes", "at_mode", "from_mode"]
+__all__ = ["Slopes", "are_narrow", "at_mode", "from_mode"]
 
 # Newton's steps to the mode, the most halvings of each, and the gain in log probability not worth another: sweeps are
 # Newton's steps, too.
 _STEPS, _HALVINGS, _GAIN = 50, 30, 1e-3
 # A subsample of this many rows finds a good enough start for all rows.
 _SAMPLE = 10_000
+# Few nodes are enough for all rows up to this variance of what comes in, times the curvature of outcomes above 1: in 19
+# regressions of 41 to 300 rows they were up to .93, and not from 1.02 on.
+_NARROW = 0.95
 # Of a row of zeros: a millionth of the deviation of the widest row.
 _SURE = 1e-12
 
 
-def from_mode(model: FactorGraph) -> Posterior | None:
-    """Messages at the mode of labels or counts whose predictors are X w; None for every other model."""
+def from_mode(model: FactorGraph, now: tuple[Factor, ...] = ()) -> Posterior | None:
+    """Messages at the mode of labels or counts whose predictors are X w; None for every other model.
+
+    `now` are the factors with their functions as they are at the start of a run.
+    """
     dots = [factor for factor in model.factors if isinstance(factor, Dot)]
-    others = [factor for factor in model.factors if not isinstance(factor, Dot)]
-    if len(dots) != 1 or len(others) != 1:
+    link = _outcomes([factor for factor in model.factors if not isinstance(factor, Dot)], now)
+    if len(dots) != 1 or link is None:
         return None
-    (dot,), (link,) = dots, others
+    (told, w, z), (met, *given) = dots[0].arguments, link.arguments
     found = slopes_of(link)
-    told, w, z = dot.arguments
-    met, *given = link.arguments
     if found is None or w.prior is None or z.prior is not None or not isinstance(met, Variable) or met.name != z.name:
         return None
     matrix = told.values
@@ -45,9 +52,23 @@ def from_mode(model: FactorGraph) -> Posterior | None:
         if every > 1:
             few = [each[::every] for each in values]
             begin = _mode(matrix[::every], w.prior, lambda at: _times(every, found(at, *few)), None)
-        return at_mode(model, lambda at: found(at, *values), begin)
+        return at_mode(FactorGraph(dots[0], link), lambda at: found(at, *values), begin)
     except np.linalg.LinAlgError:  # as of rates that overflow: sweeps begin without messages
         return None
+
+
+def _outcomes(factors: list[Factor], now: tuple[Factor, ...]) -> Factor | None:
+    """The factor of outcomes, if there is one: probabilities by a sigmoid and their labels are one `Logistic`."""
+    if len(factors) != 2:
+        return factors[0] if len(factors) == 1 else None
+    link, labels = sorted(factors, key=lambda factor: isinstance(factor, Bernoulli))
+    if not (isinstance(link, BlackBox) and isinstance(labels, Bernoulli) and labels.constant and link.oracle is None):
+        return None
+    z, p = link.arguments[0], link.arguments[-1]
+    smooth = any(factor.name == link.name and factor.smooth for factor in now if isinstance(factor, BlackBox))
+    if p is not labels.arguments[0] or p.prior is not None or not smooth:
+        return None
+    return Logistic(z, observed=labels.arguments[1].values, name=link.name)
 
 
 def at_mode(model: FactorGraph, slopes: Callable[[np.ndarray], Slopes], begin: np.ndarray | None) -> Posterior:
@@ -88,6 +109,12 @@ def at_mode(model: FactorGraph, slopes: Callable[[np.ndarray], Slopes], begin: n
         dict(model.variables),
         LeftOut.of(model.factors, "not run"),
     )
+
+
+def are_narrow(mode: Posterior) -> bool:
+    """Whether messages to the outcomes at a mode are so narrow that few nodes are likely to be enough for all."""
+    incoming, own = (m.precision for sent in mode.messages.values() for m in sent if isinstance(m, Normal))
+    return bool((np.maximum(own, 1.0) < _NARROW * incoming).all())
 
 
 def _times(factor: float, found: Slopes) -> Slopes:

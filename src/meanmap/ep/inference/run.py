@@ -270,6 +270,8 @@ class Run:
         rest = (before.state, self.key, settings, self.policy)
         backwards, beyond = np.asarray(before.number % 2 == 1), before.beyond
         levels = len(plans)
+        if self.near and before.level >= 0:
+            levels = before.level + 1  # a quicker form left doubt in the last sweep
         if levels > 1 and self.at_once and max(math.prod(shape) for shape in self.plan.shapes) >= _MANY:
             levels -= 1  # some are likely to be in doubt by the quickest plan, and all would be answered again
         for level in reversed(range(levels)):

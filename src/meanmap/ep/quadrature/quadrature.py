@@ -27,7 +27,7 @@ from meanmap.ep.quadrature.mesh import DEPTH, Grid, Weighed
 from meanmap.ep.quadrature.plane import bent, followed
 from meanmap.families import Normal
 
-__all__ = ["Quadrature"]
+__all__ = ["Quadrature", "with_few_nodes"]
 
 # A distribution on a single value, such as the output of a step, is represented by a Normal _OF_ONE_VALUE times as
 # precise as the incoming message, which rounding then preserves. The same holds for a distribution more than
@@ -57,8 +57,8 @@ class Quadrature(Oracle):
     for which this is not accurate enough gets nodes that are moved to where its mass is, dense about the core and
     sparse far away; and if that is not enough, panels of its own, cut where a peak may hide between nodes and where
     errors are large, and extended where an end still matters. Labels and counts of a Normal (`Logistic`, `Poisson`)
-    need nine nodes if the incoming message is narrow, and these show whether they are enough. In two dimensions a grid
-    follows the mass: it is moved, stretched and sheared until it fits.
+    need 21 nodes if the incoming message is narrow, and these show whether they are enough. In two dimensions a
+    grid follows the mass: it is moved, stretched and sheared until it fits.
 
     A function of one or two numbers that JAX cannot trace is never evaluated twice at the same point: during a run it
     is kept as polynomials on pieces of the line, or on rectangles, for all sweeps and all rows whose other arguments
@@ -188,6 +188,13 @@ class Quadrature(Oracle):
 
     def _count(self, over: tuple[int, ...]) -> int:
         return self.points or _DEFAULT[len(over)]
+
+
+def with_few_nodes(factor: Any) -> Any:
+    """A smooth factor with few nodes alone, in place of all rules of a quadrature; every other one as it is."""
+    oracle: Any = getattr(factor, "oracle", None)
+    few = isinstance(oracle, Quadrature) and oracle.points is None and factor.smooth
+    return replaced(factor, oracle=FewNodes(parts=oracle.parts)) if few else factor
 
 
 def _weigher(
