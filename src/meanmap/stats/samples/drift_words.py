@@ -88,16 +88,17 @@ def _again(spans: Sequence[str]) -> str:
     return f"  {which} at {spans[-1]}, looked much the same"
 
 
-def clear_in(found: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+def clear_in(rows: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
     """The rows of columns that have clearly changed by themselves; and of other columns whose own p-value is small, as
-    that of a new label that few rows have, the first row.
+    that of a new label that few rows have, the first row. If there is none, those whose interval excludes zero.
     """
-    small = [each for each in found if each["pvalue"] is not None and each["pvalue"] <= LEVEL]
+    small = [each for each in rows if each["pvalue"] is not None and each["pvalue"] <= LEVEL]
     clear = {each["column"] for each in small if each["clear"]}
     first = {each["column"]: each for each in reversed(small) if each["pvalue"] <= RARELY}
-    return [
+    found = [
         each for each in small if each["clear"] or (each["column"] not in clear and each is first.get(each["column"]))
     ]
+    return found or [each for each in rows if each["clear"] and each["pvalue"] is not None]
 
 
 def in_one_line(found: Sequence[Mapping[str, Any]]) -> str:
@@ -106,7 +107,7 @@ def in_one_line(found: Sequence[Mapping[str, Any]]) -> str:
     Examples
     --------
     >>> row = {"column": "weight", "what": "mean weight", "pvalue": 0.01, "clear": True, "cells": ["5.1", "7.3", ""]}
-    >>> in_one_line([row, {**row, "pvalue": 0.4}]), in_one_line([{**row, "pvalue": 0.4}])
+    >>> in_one_line([row, {**row, "pvalue": 0.4}]), in_one_line([{**row, "clear": False, "pvalue": 0.4}])
     ('mean weight 5.1 → 7.3', 'no column clearly by itself')
     >>> label = {"label": "Ulm", "what": "city = Ulm", "pvalue": 0.002, "clear": False, "cells": ["0%", "3%", ""]}
     >>> in_one_line([{**label, "column": "city"}, {**label, "column": "city", "what": "city = Rom"}])
