@@ -7,6 +7,7 @@ from typer.testing import CliRunner
 
 import meanmap as mm
 from meanmap.cli.commands import app
+from meanmap.core.errors import KindError, ShapeError
 from meanmap.stats.samples.drift_circles import parts_of
 from meanmap.stats.samples.drift_columns import Rows, moved_columns
 
@@ -136,3 +137,18 @@ def test_the_command_names_it_and_does_not_ask_for_a_kind_that_was_given(tmp_pat
     found = told(*files)
     assert "hhmm = " in found.splitlines()[0]
     assert "counts as labels" not in found + told(files[0], *state) + told(files[1], *state)
+
+
+@pytest.mark.parametrize("missing", ["raise", "drop"])
+def test_columns_of_other_lengths_are_refused_by_name(missing):
+    """NumPy spoke of an inhomogeneous shape, and a kernel of a lengthscale with 9 entries."""
+    rng = np.random.default_rng(0)
+    monitor = mm.DriftMonitor.of(vectors(rng, 100), missing=missing, rng=0)
+    batch = vectors(rng, 20)
+    with pytest.raises(ShapeError, match=r"the columns of batch differ in length: {'emb': 20, 'v': 19}"):
+        monitor.step({**batch, "v": batch["v"][1:]})
+    said = r"batch\['emb'\] holds blocks of 5 numbers; expected blocks of 8 numbers, as in the reference"
+    with pytest.raises(KindError, match=said):
+        monitor.step({**batch, "emb": batch["emb"][:, :5]})
+    with pytest.raises(ShapeError, match="the columns of reference differ in length"):
+        mm.DriftMonitor.of({**batch, "v": batch["v"][1:]}, missing=missing, rng=0)

@@ -254,7 +254,9 @@ def gaps_in(sample: Any, name: str, missing: object) -> dict[str, np.ndarray]:
 def _masks(sample: Data, name: str) -> dict[str, np.ndarray]:
     """Which values of each column are observed."""
     if named := named_columns(sample, name):
-        return {repr(key): present(column) for key, column in named.items()}
+        masks = {key: present(column) for key, column in named.items()}
+        check_lengths({key: len(mask) for key, mask in masks.items()}, name)
+        return {repr(key): mask for key, mask in masks.items()}
     array = np.asarray(sample) if not is_sparse(sample) and not is_rotations(sample) else None
     if array is not None and array.ndim == 2:
         return {f"column {j}": present(array[:, j]) for j in range(array.shape[1])}

@@ -28,6 +28,7 @@ from meanmap.stats.samples.drift_gaps import Gaps
 from meanmap.stats.samples.drift_lasting import Ended, Lasting
 from meanmap.stats.samples.drift_lost import SHARE_OF_LOST, LostLabels
 from meanmap.stats.samples.drift_notes import notes_on, without_added
+from meanmap.stats.samples.drift_observed import check_widths
 from meanmap.stats.samples.drift_page import facts_of, in_words, monitor_page
 from meanmap.stats.samples.drift_persistent import Persistent
 from meanmap.stats.samples.drift_picture import draw
@@ -354,6 +355,8 @@ class DriftMonitor(Paged):
         if self.schema is None:
             return batch, ()
         table = self.schema.read(batch, "batch")
+        if self.record is not None:
+            check_widths(table.columns, self.record.reference.columns)
         return (table if self.names else batch), notes_on(self.schema, table)
 
     @property

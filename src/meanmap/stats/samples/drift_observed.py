@@ -6,13 +6,14 @@ from typing import Any
 import numpy as np
 
 from meanmap.core.arrays import plain
-from meanmap.core.tables.kinds import family_of
+from meanmap.core.errors import KindError
+from meanmap.core.tables.kinds import described, family_of
 from meanmap.core.tables.schema import Schema
 from meanmap.core.types import Data
 from meanmap.stats.samples.comparing import by_name
 from meanmap.stats.samples.own_rows import own_rows
 
-__all__ = ["columns_of_rows", "observed", "of_one_number"]
+__all__ = ["check_widths", "columns_of_rows", "observed", "of_one_number"]
 
 
 def columns_of_rows(data: Any) -> dict[str, np.ndarray]:
@@ -22,6 +23,15 @@ def columns_of_rows(data: Any) -> dict[str, np.ndarray]:
     except (TypeError, ValueError):
         return {}
     return {name: column for name, column in columns.items() if column.ndim <= 2}
+
+
+def check_widths(batch: Mapping[str, np.ndarray], reference: Mapping[str, np.ndarray]) -> None:
+    """Refuse vectors of another length than those of the reference."""
+    for name, column in batch.items():
+        known = reference.get(name, column)
+        if column.ndim == known.ndim > 1 and column.shape[1] != known.shape[1]:
+            held = f"batch[{name!r}] holds {described(column)}"
+            raise KindError(f"{held}; expected {described(known)}, as in the reference.")
 
 
 def of_one_number(columns: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
