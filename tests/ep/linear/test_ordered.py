@@ -99,7 +99,7 @@ def test_two_labels_are_a_logistic_regression():
     np.testing.assert_allclose(two.to_frame(), turned, rtol=1e-6, atol=1e-8)
     assert two.log_evidence == pytest.approx(one.log_evidence)
     np.testing.assert_allclose(
-        two.predict().xs(1, level="y")[["estimate", "sd"]], one.predict()[["estimate", "sd"]], rtol=1e-6
+        two.predict().xs(1, level="y")[["estimate", "sd"]], one.predict()[["estimate", "sd"]], rtol=1e-5
     )
 
 

@@ -1,6 +1,7 @@
 """Mixed models by formula."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -263,11 +264,14 @@ def _family(name: str, link: str | None):
 
 
 def _judged(problem: Problem, best: Node, alike: Kinds | None = None) -> Weighted:
+    """Weighted draws of the effects that all rows share."""
     first, every = (affordable(best.settled, *draws, alike) for draws in (_FIRST, _DRAWS))
     found = problem.weighted(best.phi, best.settled, first, alike)
-    if first == every or found.effective >= _ALIKE:
-        return found
-    return problem.weighted(best.phi, best.settled, every, alike)
+    if first < every and found.effective < _ALIKE:
+        found = problem.weighted(best.phi, best.settled, every, alike)
+    # After these stand the effects of factors that have one group.
+    width = len(problem.components.fixed[0][0]) if problem.components.fixed else 0
+    return replace(found, draws=found.draws[:, :width])
 
 
 def _added_to(notes: list[str], effect: str, moved: float) -> bool:

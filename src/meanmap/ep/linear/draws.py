@@ -53,7 +53,7 @@ class JointDraws:
         generator = np.random.default_rng(self.seed)
         for at in np.flatnonzero(self.taken).tolist():
             node = self.model.nodes[at]
-            yield (node, *self.shared.shaped(at, node.settled.joint, int(self.taken[at]), generator))
+            yield (node, *self.shared.shaped(at, self.model, int(self.taken[at]), generator))
 
     def of_shared(self) -> np.ndarray:
         """(draws, p) effects that all rows share, in the units of the data, before they are put in order."""

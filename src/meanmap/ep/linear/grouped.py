@@ -168,15 +168,24 @@ class Groups:
         return len(_RULES[width]) - 1, False
 
     def nodes(self) -> tuple[np.ndarray, np.ndarray]:
-        """Of the rule, with their log masses."""
-        return _rule(self.settled.joint.first.width, self.rule[0])
+        """Of the rule, with their log masses; a single one where groups are not integrated."""
+        return self._nodes(0)
+
+    def dense(self) -> tuple[np.ndarray, np.ndarray]:
+        """Those of a rule that reaches tails, or of a finer one that is needed."""
+        return self._nodes(_TAILS)
+
+    def _nodes(self, least: int) -> tuple[np.ndarray, np.ndarray]:
+        width = self.settled.joint.first.width
+        if not integrates_groups(self.settled):
+            return np.zeros((1, width)), np.zeros(1)
+        return _rule(width, max(self.rule[0], min(least, len(_RULES[width]) - 1)))
 
     def left_out(self) -> np.ndarray:
         """log p(y_i | the other rows of its group) given the mean of all other effects, of each row: 1 / E[1 / p(y_i)],
         of which tails matter.
         """
-        width = self.settled.joint.first.width
-        nodes, log_masses = _rule(width, max(self.rule[0], min(_TAILS, len(_RULES[width]) - 1)))
+        nodes, log_masses = self.dense()
         found = np.empty(len(self.settled.means))
         for groups, rows, starts in self._pieces(len(nodes)):
             eta = self.settled.means[rows, None] + self._around(groups, rows, nodes)

@@ -1,6 +1,6 @@
 """Integration over components at a few nodes around their posterior mode, with the gradient of the evidence."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
 from time import perf_counter
@@ -13,6 +13,7 @@ from meanmap.core.notes import warn_of
 from meanmap.core.progress import waiting
 from meanmap.ep.linear.components import Components
 from meanmap.ep.linear.coordinates import Coordinates
+from meanmap.ep.linear.effect_draws import EffectDraws
 from meanmap.ep.linear.family import Family, Observed
 from meanmap.ep.linear.fewer import fewer
 from meanmap.ep.linear.joint import Joint
@@ -80,6 +81,18 @@ class Integrated:
     def unsettled(self) -> float:
         """The probability of nodes where sweeps did not converge."""
         return float(sum(node.probability for node in self.nodes if not node.settled.converged))
+
+    def nearest(self, chosen: Sequence[int]) -> np.ndarray:
+        """Which of some nodes is the nearest to each, in standard deviations of the components."""
+        phis, shares = np.stack([node.phi for node in self.nodes]), self.shares / self.shares.sum()
+        away = phis - shares @ phis
+        away /= np.sqrt(np.maximum(shares @ away**2, np.finfo(float).tiny))
+        return np.array(chosen)[((away[:, None] - away[list(chosen)]) ** 2).sum(2).argmin(1)]
+
+    @cached_property
+    def effect_draws(self) -> EffectDraws | None:
+        """Weighted draws of all effects, where they are worth enough."""
+        return None if self.family.exact else EffectDraws.of(self)
 
     def parameters(self, node: Node) -> np.ndarray:
         """Parameters of the likelihood at a node."""

@@ -129,7 +129,9 @@ class Shaped(Normals):
         """Values (n, z) at a node, for standard Normal z."""
         places = np.tile(z, (len(self.means), 1))
         for at, function in zip(self.bent, self.functions[:, node], strict=True):
-            places[at] = np.interp(ndtr(z), function, GRID)
+            # Rounding keeps the function below 1, or makes it 1 before the end.
+            end = GRID[int(np.argmax(function >= function[-1]))]
+            places[at] = np.minimum(np.interp(ndtr(z), function, GRID), end)
         return self.means[:, node, None] + self.sds[:, node, None] * places
 
     def from_normal(self, node: int, z: np.ndarray) -> np.ndarray:

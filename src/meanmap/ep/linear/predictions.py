@@ -20,6 +20,8 @@ __all__ = ["expected", "probabilities"]
 _NODES = np.linspace(-8, 8, 81)
 _SHARES = np.exp(-(_NODES**2) / 2) / np.exp(-(_NODES**2) / 2).sum()
 _PIECE = 20_000
+# Rows whose draws are in memory at once.
+_TOGETHER = 500
 # Numbers sorted at once for quantiles of responses that are not monotone in the predictor.
 _SORTED = 4_000_000
 
@@ -95,6 +97,8 @@ def _of_new(laws: Sequence[np.ndarray], rows: Rows, designs: Sequence[np.ndarray
 def _responses(skewed: Skewed, piece: slice, offset: np.ndarray, ends: np.ndarray) -> np.ndarray:
     """Responses in scaled units of some rows, with their offsets, from ends (n, 2) of their predictors."""
     model = skewed.model
+    if skewed.has_draws:
+        return _of_draws(skewed, piece, offset, ends)
     if model.family.link == "identity":
         mean, sd = skewed.law.taken(piece).moments
         return np.column_stack([mean + offset[:, 0], sd, ends])
@@ -106,3 +110,16 @@ def _responses(skewed: Skewed, piece: slice, offset: np.ndarray, ends: np.ndarra
         second += node.probability * (values**2 @ _SHARES)
     low, high = model.family.mean(one, ends, model.parameters(model.nodes[0])).T
     return np.stack([first, np.sqrt(np.maximum(second - first**2, 0)), low, high], axis=1)
+
+
+def _of_draws(skewed: Skewed, piece: slice, offset: np.ndarray, ends: np.ndarray) -> np.ndarray:
+    """Responses in scaled units of some rows, from draws of their predictors."""
+    model, found = skewed.model, np.empty((len(ends), 4))
+    parameters = model.parameters(model.nodes[0])
+    found[:, 2:] = model.family.mean(Observed.of(np.zeros(len(ends)), 1.0).columns(), ends, parameters)
+    for start in range(0, len(ends), _TOGETHER):
+        some = slice(start, min(start + _TOGETHER, len(ends)))
+        eta = skewed.draws(slice(piece.start + some.start, piece.start + some.stop)) + offset[some]
+        values = model.family.mean(Observed.of(np.zeros(len(eta)), 1.0).columns(), eta, parameters)
+        found[some, 0], found[some, 1] = values.mean(1), values.std(1)
+    return found

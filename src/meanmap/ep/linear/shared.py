@@ -7,7 +7,6 @@ import numpy as np
 
 from meanmap.ep.linear.formula import Formula
 from meanmap.ep.linear.integrate import Integrated
-from meanmap.ep.linear.joint import Joint
 from meanmap.ep.linear.mixtures import Shaped
 from meanmap.ep.linear.ordered import cutpoints, threshold_names
 from meanmap.ep.linear.scaled import Scaled
@@ -88,17 +87,20 @@ class Shared:
         return np.einsum("k,kab->ab", self.laws.shares, self.covariances) + (away.T * self.laws.shares) @ away
 
     def shaped(
-        self, at: int, joint: Joint, count: int, generator: np.random.Generator
+        self, at: int, model: Integrated, count: int, generator: np.random.Generator
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Draws given a node: (count, p) with the shapes of the marginals, and θ, (count, total).
+        """Draws given a node: (count, p) of these effects, and θ, (count, total): weighted ones where there are any.
 
-        The other effects in θ are moved by their regression on those that all rows share, so that sums of both are as
-        certain as they were.
+        Else they have the shapes of the marginals, and the other effects in θ are moved by their regression on those
+        that all rows share, so that sums of both are as certain as they were.
         """
-        thetas, width = joint.draws(count, generator), self.turn.shape[1]
+        joint, width, drawn = model.nodes[at].settled.joint, self.turn.shape[1], model.effect_draws
+        thetas = joint.draws(count, generator) if drawn is None else drawn.taken(at, count, generator)
         if not width:
             return np.zeros((count, 0)), thetas
         plain = thetas[:, :width] @ self.turn.T
+        if drawn is not None:
+            return plain + self.offsets[:, at], thetas
         middle, sds = self.turn @ joint.mean[:width], np.sqrt(np.diag(self.turn @ joint.within(0)[0] @ self.turn.T))
         shared = self.laws.from_normal(at, (plain - middle) / sds)
         moved = np.linalg.lstsq(self.turn, (shared - plain - self.offsets[:, at]).T)[0].T

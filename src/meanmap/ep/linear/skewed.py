@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from scipy.special import ndtri
 
+from meanmap.core.intervals import ends as both
 from meanmap.ep.linear.integrate import Integrated
 from meanmap.ep.linear.mixtures import Normals, Shaped
 from meanmap.ep.linear.shapes import marginals, skewness
@@ -17,6 +18,8 @@ __all__ = ["Skewed"]
 _DENSE, _HELD = 4_000_000, 20_000_000
 # Combinations times rows up to which distributions have shapes of their own, and the skewness above which they do.
 _SHAPED, _BENT = 40_000, 0.1
+# The most combinations with distributions by draws, and of them at once.
+_DRAWN, _TOGETHER = 5000, 500
 # The largest skewness for which corrected ends can be trusted: Normal ends are off by .24 sd.
 _ROUGH = 0.5
 # Distributions with less than three times this skewness are Normal.
@@ -88,6 +91,21 @@ class Skewed:
         return marginals(self.model, self.combinations[chosen]).widened(self.added[chosen]), at[self.place]
 
     @cached_property
+    def has_draws(self) -> bool:
+        """Whether distributions are those of draws: where rows are skewed, unless too many are asked for."""
+        return self.place is not None and len(self.kept) <= _DRAWN and self.model.effect_draws is not None
+
+    def draws(self, rows: slice) -> np.ndarray:
+        """Equally weighted draws (rows, draws) of combinations."""
+        effects = self.model.effect_draws
+        assert effects is not None
+        assert self.place is not None
+        points, nodes = effects.points
+        noise = ndtri((np.random.default_rng(0).permutation(len(points)) + 0.5) / len(points))
+        own = self.place[rows]
+        return self.combinations[own] @ points.T + np.sqrt(self.added[own][:, nodes]) * noise
+
+    @cached_property
     def _order(self) -> np.ndarray:
         return np.argsort(-np.abs(self.skewness), kind="stable")
 
@@ -109,9 +127,12 @@ class Skewed:
     def interval(self, level: float) -> tuple[np.ndarray, list[str]]:
         """Ends (n, 2), and a note if some assume normality where it does not hold.
 
-        The most skewed combinations get distributions of their own; the ends of others are shifted by (z² − 1) / 6
-        times the skewness (Cornish & Fisher 1938).
+        They are those of draws, where there are any. Else the most skewed combinations get distributions of their own,
+        and the ends of others are shifted by (z² − 1) / 6 times the skewness (Cornish & Fisher 1938).
         """
+        if self.has_draws:
+            pieces = [slice(at, at + _TOGETHER) for at in range(0, len(self.law.means), _TOGETHER)]
+            return np.concatenate([np.quantile(self.draws(each), both(level), axis=1).T for each in pieces]), []
         z, skew = float(ndtri((1 + level) / 2)), np.clip(self.of_all, -1, 1)
         moved = (z**2 - 1) / 6 * skew * self.law.moments[1]
         ends = np.stack(self.law.interval(level), axis=1) + moved[:, None]

@@ -1,17 +1,18 @@
 """Importance weights of draws from the joint Gaussian, which show how far the exact posterior is from it."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import numpy as np
 from scipy import sparse
 
 from meanmap.ep.linear.family import Family, Observed
 from meanmap.ep.linear.grouped import Groups, integrates_groups, rule_nodes
+from meanmap.ep.linear.joint import Joint
 from meanmap.ep.linear.predictor import Predictor
 from meanmap.ep.linear.sites import Settled
 from meanmap.ep.weighted_draws import Weighted
 
-__all__ = ["Kinds", "affordable", "excess", "kinds", "pieces", "weighted"]
+__all__ = ["Kinds", "affordable", "excess", "kinds", "of_all_effects", "pieces", "weighted"]
 
 # Evaluations of the likelihood held in memory at once.
 _PIECE = 2_000_000
@@ -20,6 +21,9 @@ _PIECE = 2_000_000
 _TIMES, _SOME, _SURE = 4, 20_000, 1e-3
 # Rows from which equal ones are counted, and how many are looked at to see whether there are many of these.
 _MANY, _LOOKED_AT = 1000, 10_000
+
+# Draws of this many effects or fewer come from a Student distribution with these degrees of freedom.
+_FEW, _NU = 20, 6.0
 
 # Rows, and how many rows each represents.
 Kinds = tuple[np.ndarray, np.ndarray]
@@ -80,29 +84,10 @@ def weighted(
     weights are those of the marginal distribution of the others, whose dimension is small however many groups there
     are. Where none are, a log weight is a sum over rows; of many, some are enough if its standard error is small.
     """
-    joint, model = settled.joint, (settled, family, observed, parameters)
-    predictor, order, middle = joint.predictor, joint.order, joint.predictor.split(joint.mean)
-    first, others = predictor.blocks[order[0]], [predictor.blocks[at] for at in order[1:]]
-    generator = np.random.default_rng(0)
-
-    def pairs(count: int) -> np.ndarray:
-        half = generator.normal(size=(count, draws // 2))
-        return np.concatenate([half, -half], axis=1)
-
-    rest = joint.rest_from(pairs(joint.rest))
-    inside = integrates_groups(settled)
-    own = joint.first_given(rest, None if inside else pairs(first.total))
-
-    parts, start = {order[0]: own + middle[order[0]].reshape(-1, 1)}, 0
-    for at, block in zip(order[1:], others, strict=True):
-        parts[at] = rest[start : start + block.total] + middle[at].reshape(-1, 1)
-        start += block.total
-    shared = [parts[at] for at, block in enumerate(predictor.blocks) if block.size == 1]
-    log_ratios, error = np.zeros(draws), 0.0
-    if (site := settled.shared) is not None:
-        beta = parts[site.block][: len(site.shifts)]
-        log_ratios -= site.shifts @ beta - (beta * (site.weights @ beta)).sum(0) / 2 + site.log_factor
-    found = np.concatenate([*shared, np.zeros((0, draws))]).T
+    predictor, model = settled.joint.predictor, (settled, family, observed, parameters)
+    inside, generator = integrates_groups(settled), np.random.default_rng(0)
+    parts = _parts(settled, lambda count: _antithetic(generator, count, draws))
+    found, log_ratios = _shared(settled, parts)
     if not inside and alike is not None:
         rows, times = alike
         few, logs = predictor.taken(rows), []
@@ -110,29 +95,122 @@ def weighted(
             eta = _predictors(few, {at: part[:, piece] for at, part in parts.items()})
             logs.append(times @ excess(*model, eta, rows))
         return Weighted(found, log_ratios + np.concatenate(logs))
+    error = 0.0
     if not inside and predictor.rows >= _TIMES * _SOME:
         rows, times = _some(settled, generator)
         each = times[:, None] * excess(*model, _predictors(predictor.taken(rows), parts), rows)
         error = float(np.sqrt(each.var(0).mean() * len(rows)))
         if error < _SURE:
             return Weighted(found, log_ratios + each.sum(0), error)
-    if inside:
-        nodes, log_masses = Groups(settled, family, observed, parameters).nodes()
-        reach = np.einsum("gba,mb->mga", joint.inverse, nodes)
-        around = np.stack([first.times(each) for each in reach], axis=1)
+    rule = Groups(*model).nodes()
+    logs = [_whole(terms).sum(0) for terms in _by_group(*model, parts, rule)]
+    return Weighted(found, log_ratios + np.concatenate(logs))
+
+
+def of_all_effects(
+    settled: Settled, family: Family, observed: Observed, parameters: np.ndarray, draws: int, each: int
+) -> Weighted:
+    """Weighted draws (draws · each, total) of all effects, in the order of θ, where groups are integrated.
+
+    Effects of the largest factor are drawn `each` times from their exact distribution given all others, and these, if
+    they are few, from a multivariate Student distribution about the belief, whose tails are long.
+    """
+    joint, model, generator = settled.joint, (settled, family, observed, parameters), np.random.default_rng(0)
+    rule, size = Groups(*model).dense(), joint.rest
+    scales = np.tile(np.sqrt(_NU / generator.chisquare(_NU, draws // 2)), 2) if size <= _FEW else np.ones(draws)
+    square = np.zeros(draws)
+
+    def noise(count: int) -> np.ndarray:
+        found = scales * _antithetic(generator, count, draws)
+        square[:] += (found**2).sum(0)
+        return found
+
+    parts = _parts(settled, noise)
+    log_ratios, logs, nodes = _shared(settled, parts)[1], list[np.ndarray](), list[np.ndarray]()
+    if size <= _FEW:
+        log_ratios += (_NU + size) / 2 * np.log1p(square / _NU) - square / 2
+    for terms in _by_group(*model, parts, rule):
+        whole = _whole(terms)
+        logs.append(whole.sum(0))
+        below = np.cumsum(np.exp(terms - whole[:, :, None]), axis=2)[:, :, None]
+        even = generator.permuted(np.tile(np.arange(each), (*whole.shape, 1)), axis=2)
+        levels = (even + generator.random(even.shape)) / each
+        nodes.append((below < levels[..., None]).sum(3).clip(0, len(rule[0]) - 1))
+    effects = [np.tile(parts[at], each) for at in range(len(parts))]
+    node = np.concatenate(nodes, axis=1).transpose(2, 1, 0).reshape(each * draws, -1)
+    moved = _reach(joint, rule[0])[node, np.arange(joint.first.size)]
+    effects[joint.order[0]] += moved.reshape(each * draws, -1).T
+    return Weighted(np.concatenate(effects).T, np.tile(log_ratios + np.concatenate(logs), each))
+
+
+def _antithetic(generator: np.random.Generator, count: int, draws: int) -> np.ndarray:
+    """Standard Normal numbers (count, draws): pairs, whose second members follow all the first ones."""
+    half = generator.normal(size=(count, draws // 2))
+    return np.concatenate([half, -half], axis=1)
+
+
+def _parts(settled: Settled, noise: Callable[[int], np.ndarray]) -> dict[int, np.ndarray]:
+    """Draws (effects, draws) of each block, from noise; means given the others where groups are integrated."""
+    joint = settled.joint
+    order, middle = joint.order, joint.predictor.split(joint.mean)
+    rest = joint.rest_from(noise(joint.rest))
+    own = joint.first_given(rest, None if integrates_groups(settled) else noise(joint.first.total))
+    parts, start = {order[0]: own + middle[order[0]].reshape(-1, 1)}, 0
+    for at in order[1:]:
+        total = joint.predictor.blocks[at].total
+        parts[at] = rest[start : start + total] + middle[at].reshape(-1, 1)
+        start += total
+    return parts
+
+
+def _shared(settled: Settled, parts: dict[int, np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
+    """Draws (draws, p) of the effects that all rows share, and what the site on these takes from log weights."""
+    draws, blocks = next(iter(parts.values())).shape[1], settled.joint.predictor.blocks
+    log_ratios = np.zeros(draws)
+    if (site := settled.shared) is not None:
+        beta = parts[site.block][: len(site.shifts)]
+        log_ratios -= site.shifts @ beta - (beta * (site.weights @ beta)).sum(0) / 2 + site.log_factor
+    shared = [parts[at] for at, block in enumerate(blocks) if block.size == 1]
+    return np.concatenate([*shared, np.zeros((0, draws))]).T, log_ratios
+
+
+def _by_group(
+    settled: Settled,
+    family: Family,
+    observed: Observed,
+    parameters: np.ndarray,
+    parts: dict[int, np.ndarray],
+    rule: tuple[np.ndarray, np.ndarray],
+) -> Iterator[np.ndarray]:
+    """Logs of likelihood over sites at the nodes of a rule, with their masses, (groups, draws, nodes), for some draws
+    at a time. All rows are one group, with one node, where effects of groups are not integrated.
+    """
+    joint, draws = settled.joint, next(iter(parts.values())).shape[1]
+    predictor, first = joint.predictor, joint.first
+    nodes, log_masses = rule
+    if integrates_groups(settled):
+        around = np.stack([first.times(each) for each in _reach(joint, nodes)], axis=1)
         ones = np.ones(predictor.rows)
         by_group = sparse.csr_array((ones, (first.index, np.arange(predictor.rows))), (first.size, predictor.rows))
     else:
-        log_masses, around, by_group = np.zeros(1), np.zeros((predictor.rows, 1)), None
-    logs = []
+        around, by_group = np.zeros((predictor.rows, 1)), None
     for piece in pieces(draws, predictor.rows * len(log_masses)):
         eta = _predictors(predictor, {at: part[:, piece] for at, part in parts.items()})
-        terms = excess(*model, (eta[:, :, None] + around[:, None, :]).reshape(predictor.rows, -1))
+        eta = (eta[:, :, None] + around[:, None, :]).reshape(predictor.rows, -1)
+        terms = excess(settled, family, observed, parameters, eta)
         terms = terms.sum(0, keepdims=True) if by_group is None else by_group @ terms
-        terms = terms.reshape(len(terms), -1, len(log_masses)) + log_masses
-        top = terms.max(2, keepdims=True)
-        logs.append((np.log(np.exp(terms - top).sum(2)) + top[:, :, 0]).sum(0))
-    return Weighted(found, log_ratios + np.concatenate(logs))
+        yield terms.reshape(len(terms), -1, len(log_masses)) + log_masses
+
+
+def _reach(joint: Joint, nodes: np.ndarray) -> np.ndarray:
+    """Effects (nodes, groups, width) of the first block about their means given the others."""
+    return np.einsum("gba,mb->mga", joint.inverse, nodes)
+
+
+def _whole(terms: np.ndarray) -> np.ndarray:
+    """Logs (groups, draws) of sums over nodes."""
+    top = terms.max(2, keepdims=True)
+    return np.log(np.exp(terms - top).sum(2)) + top[:, :, 0]
 
 
 def pieces(draws: int, each: int) -> Iterator[slice]:

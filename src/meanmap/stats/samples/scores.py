@@ -21,7 +21,6 @@ from meanmap.stats.settings import WHOLE
 __all__ = [
     "COMMON",
     "LEAST_SPREAD",
-    "MOST_LABELS",
     "OF_NUMBERS",
     "ROUNDING",
     "Scores",
