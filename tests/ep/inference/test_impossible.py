@@ -139,6 +139,16 @@ def test_a_density_that_is_zero_everywhere(messages, plate):
     assert_impossible(post, "never", "is 0 (the function returns -inf) for 'x' at each of 2,009 values", "near and far")
 
 
+@pytest.mark.parametrize("prior", [ep.Beta(2.0, 2.0), ep.Gamma(2.0, 2.0), ep.Normal(0.0, 1.0)])
+def test_no_evidence_is_left_whatever_the_family(prior):
+    """It was infinite for betas and gammas."""
+    end = ep.Variable("end", prior)
+    below = ep.Density(lambda e, y: jnp.where(y < jnp.minimum(e, 1.0), 0.0, -jnp.inf), end, np.array([0.3, 1.3]))
+    post = ep.infer(ep.FactorGraph(below))
+    assert post.log_evidence == -np.inf
+    assert "impossible" in post.report.status
+
+
 def test_a_density_on_the_host_is_called_few_times_where_it_is_zero_everywhere():
     calls = []
 

@@ -272,7 +272,7 @@ def infer(
         evidence = -np.inf if record.impossible else evidence
         record.without_value = undefined_functions(run, verdict)
         record.rough = rough(factors, int(memory.number))
-        record.outgrown = outgrown(factors, evidence, doubted=record.doubted)
+        record.outgrown = "" if record.impossible else outgrown(factors, evidence, doubted=record.doubted)
         if record.outgrown:
             evidence = np.inf
         elif not (record.interrupted or record.impossible or record.stuck):
