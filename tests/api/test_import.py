@@ -95,7 +95,7 @@ FIRST = {
     "two_sample_test": (157, 1, "scipy.linalg scipy.optimize scipy.spatial scipy.stats meanmap.bp meanmap.ep"),
     "KernelGraph.query": (169, 2, "scipy.special scipy.optimize scipy.fft meanmap.bp.conditionals meanmap.ep"),
     "ep.Density": (183, 4, "scipy.special scipy.linalg scipy.sparse.csgraph meanmap.ep.linear meanmap.ep.learned"),
-    "ep.infer": (183, 3, "scipy.special scipy.sparse.csgraph meanmap.ep.linear meanmap.ep.learned meanmap.stats"),
+    "ep.infer": (183, 7, "scipy.special scipy.sparse.csgraph meanmap.ep.linear meanmap.ep.learned meanmap.stats"),
     "learn_kernel": (92, 1, "scipy.special meanmap.embeddings meanmap.features meanmap.stats"),
     "pc": (174, 0, "meanmap.bp meanmap.ep"),
 }

@@ -66,9 +66,6 @@ def touching(model: FactorGraph) -> str:
     Ends are rows × x ≤ most. By Farkas' lemma there is room unless weights, not all 0, leave nothing of the rows and 0
     or less of the ends.
     """
-    from scipy import sparse
-    from scipy.optimize import linprog
-
     sharp: Any = [f for f in model.factors if isinstance(f, Interval) and f.noise == 0]
     block = Block.of(model.variables, tuple(factor for factor in model.factors if isinstance(factor, Dot | Sum)))
     if len(sharp) < 2 or not block.linear or 2 * sum(f.plate or 1 for f in sharp) > _ENDS:
@@ -77,6 +74,9 @@ def touching(model: FactorGraph) -> str:
         system: Any = block.system({})
     except NotMeasured:
         return ""
+    from scipy import sparse
+    from scipy.optimize import linprog
+
     parts, ends, names = [], [], []
     for factor in sharp:
         z, low, high = factor.arguments
