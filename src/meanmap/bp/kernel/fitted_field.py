@@ -300,7 +300,8 @@ class FittedKernelField(FittedField):
         notes = []
         with np.errstate(divide="ignore"):
             product = np.log(own)
-            np.add.at(product, self.graph.targets, np.log(np.maximum(messages, 0)))  # some are negative without a floor
+            # Some are negative where there is no floor.
+            np.add.at(product, self.graph.targets, np.log(np.maximum(np.asarray(messages), 0)))
         for node in nodes:
             agreement = float(np.exp(product[node].max(axis=-1).min()))
             sample = self._variable(int(node)).sample
