@@ -171,3 +171,11 @@ def test_an_unknown_that_a_factor_meets_twice_is_refused():
             ep.FactorGraph(factor)
     # The same member in different members of a factor, or another one of its plate, is no repetition.
     ep.FactorGraph(ep.Sum(z[[0, 0]], z[[1, 2]], out=[0.0, 1.0]))
+
+
+def test_a_product_with_a_known_number_is_a_multiple():
+    m, out = ep.Variable("m", ep.Normal(1.0, 1.0)), ep.Variable("out", ep.Normal)
+    product = ep.Product(2.0, m, out)
+    assert product.name == "multiply(m, out)"
+    belief = ep.infer(ep.FactorGraph(product))["out"]
+    assert (float(belief.mean()), float(belief.var())) == pytest.approx((2.0, 4.0), rel=1e-6)

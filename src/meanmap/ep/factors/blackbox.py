@@ -267,7 +267,7 @@ def Product(a: Argument, b: Argument, out: Argument, *, name: str | None = None)
     >>> round(float(post["c"].mean()), 6), round(float(post["c"].var()), 6)
     (4.0, 0.81)
     """
-    return BlackBox(jnp.multiply, a, b, out, name=name or _label(jnp.multiply, (a, b, out)))
+    return BlackBox(jnp.multiply, a, b, out, name=name)
 
 
 def _read_arguments(function: Callable[..., Any], arguments: tuple[Any, ...], name: str | None) -> tuple[Any, ...]:
