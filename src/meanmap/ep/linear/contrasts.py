@@ -86,7 +86,7 @@ def reference_grid(formula: Formula, column: str, at: Mapping[str, Any]) -> tupl
 
 def differences(levels: tuple[Any, ...], grid: Rows, scaled: Scaled) -> tuple[list[str], np.ndarray]:
     """Names of pairs, and contrasts (pairs, total) in the units of the data, averaged over the rows of a level."""
-    matrix: Any = sparse.hstack([block.matrix for block in scaled.predictor(grid).blocks], format="csr")
+    matrix = scaled.predictor(grid).matrix
     each = len(grid.kept) // len(levels)
     shares = sparse.csr_array(np.kron(np.eye(len(levels)), np.full(each, 1 / each)))
     averages = (shares @ matrix).toarray() * scaled.unit

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -14,7 +14,7 @@ from meanmap.ep.weighted_draws import Weighted, pareto_shape
 if TYPE_CHECKING:
     from meanmap.ep.linear.integrate import Integrated
 
-__all__ = ["EffectDraws"]
+__all__ = ["ROUGH", "EffectDraws"]
 
 # Evaluations of the likelihood spent on draws, the most draws, how often groups are drawn given each, and the most
 # numbers that are kept.
@@ -23,9 +23,9 @@ _EVALUATIONS, _DRAWS, _EACH, _NUMBERS = 60_000_000, 16_000, 4, 8_000_000
 _POINTS = 8000
 # How many equal draws those of a node have to be worth, and the least probability of all nodes with such draws.
 _WORTH, _MOST = 150, 0.6
-# The largest skewness for which corrected Normals can be trusted: their ends are off by .24 sd without correction. Of
-# larger tables of rows some are looked at.
-_ROUGH, _DENSE = 0.5, 4_000_000
+# The largest skewness for which corrected ends can be trusted: Normal ends are off by .24 sd. Of larger tables some
+# rows are looked at.
+ROUGH, _DENSE = 0.5, 4_000_000
 # The largest Pareto k with which weighted means can be trusted, and the effective share from which it does not matter.
 _TRUSTED, _EVEN = 0.7, 0.95
 
@@ -88,15 +88,12 @@ class EffectDraws:
 
 def _is_rough(model: "Integrated") -> bool:
     """Whether the predictor of a fitted row is so skewed that a corrected Normal is not to be trusted."""
-    from scipy import sparse
-
     from meanmap.ep.linear.shapes import skewness
 
     predictor = model.nodes[0].settled.joint.predictor
     step = 1 + predictor.rows * predictor.total // _DENSE
-    rows: Any = sparse.hstack([block.matrix for block in predictor.blocks], format="csr")
-    different = np.unique(rows[::step].toarray(), axis=0)
-    return bool((np.abs(skewness(model, different)) > _ROUGH).any())
+    different = np.unique(predictor.matrix[::step].toarray(), axis=0)
+    return bool((np.abs(skewness(model, different)) > ROUGH).any())
 
 
 def _worthwhile(model: "Integrated", at: int, count: float) -> Weighted | None:

@@ -1,10 +1,8 @@
 """The expected response in given rows, with intervals, for known and new groups."""
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
-from scipy import sparse
 
 from meanmap.core.intervals import ends
 from meanmap.ep.linear.family import Observed
@@ -69,8 +67,7 @@ def _skewed(model: Integrated, rows: Rows, scaled: Scaled) -> Skewed:
         added[k] = _of_new(model.components.covariances(node.phi), rows, designs)
         sds[k] = np.sqrt(np.maximum(node.settled.joint.variances(asked) + added[k], 0))
     law, added = Normals(means.T, sds.T, model.shares), added.T
-    matrix: Any = sparse.hstack([block.matrix for block in asked.blocks], format="csr")
-    return Skewed.of(model, matrix, law, added)
+    return Skewed.of(model, asked.matrix, law, added)
 
 
 def _moments_and_ends(values: np.ndarray, weights: np.ndarray, level: float) -> np.ndarray:

@@ -29,6 +29,11 @@ class Predictor:
         return len(self.blocks[0].index)
 
     @property
+    def matrix(self) -> Any:
+        """The columns of all blocks: A, sparse."""
+        return sparse.hstack([block.matrix for block in self.blocks], format="csr")
+
+    @property
     def total(self) -> int:
         """The length of θ."""
         return sum(block.total for block in self.blocks)

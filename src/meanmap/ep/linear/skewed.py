@@ -8,6 +8,7 @@ import numpy as np
 from scipy.special import ndtri
 
 from meanmap.core.intervals import ends as both
+from meanmap.ep.linear.effect_draws import ROUGH as _ROUGH
 from meanmap.ep.linear.integrate import Integrated
 from meanmap.ep.linear.mixtures import Normals, Shaped
 from meanmap.ep.linear.shapes import marginals, skewness
@@ -20,8 +21,6 @@ _DENSE, _HELD = 4_000_000, 20_000_000
 _SHAPED, _BENT = 40_000, 0.1
 # The most combinations with distributions by draws, and of them at once.
 _DRAWN, _TOGETHER = 5000, 500
-# The largest skewness for which corrected ends can be trusted: Normal ends are off by .24 sd.
-_ROUGH = 0.5
 # Distributions with less than three times this skewness are Normal.
 _FLAT = 1e-6
 
