@@ -25,7 +25,7 @@ def cavities(n: int) -> Any:
 def trained() -> MessageOperator:
     """The operator at the size of the paper, 300 and 500 features."""
     came = cavities(1024)
-    return MessageOperator(KernelRegression(tune=None)).learn((came,), ep.ask(FACTOR, came))
+    return MessageOperator(KernelRegression(tune=None)).learn((came,), ep.extending.ask(FACTOR, came))
 
 
 def predicted(came: Any) -> np.ndarray:
@@ -36,12 +36,12 @@ def predicted(came: Any) -> np.ndarray:
 def sampled(came: Any) -> np.ndarray:
     """The same by importance sampling with a thousandth of the paper's draws, for each message."""
     oracle = ep.ImportanceSampling(DRAWS // PART, proposal=ep.Normal(0.0, 200.0), paired=False)
-    return ep.ask(FACTOR, came, oracle=oracle, rng=0).messages[0].precision
+    return ep.extending.ask(FACTOR, came, oracle=oracle, rng=0).messages[0].precision
 
 
 def by_quadrature(came: Any) -> np.ndarray:
     """The same by quadrature."""
-    return ep.ask(FACTOR, came).messages[0].precision
+    return ep.extending.ask(FACTOR, came).messages[0].precision
 
 
 def beyond_a_factor_of_ten(ours: np.ndarray, theirs: np.ndarray) -> float:
@@ -59,12 +59,12 @@ def to_a_black_box(n: int) -> Any:
 
 def box_by_quadrature(came: Any) -> np.ndarray:
     """Precisions of the messages to z."""
-    return ep.ask(BLACK_BOX, *came, oracle=ep.Quadrature()).messages[0].precision
+    return ep.extending.ask(BLACK_BOX, *came, oracle=ep.Quadrature()).messages[0].precision
 
 
 def box_by_points(came: Any) -> np.ndarray:
     """The same from 1000 stratified points, with their errors."""
-    return ep.ask(BLACK_BOX, *came, oracle=ep.Stratified(1000), rng=0).messages[0].precision
+    return ep.extending.ask(BLACK_BOX, *came, oracle=ep.Stratified(1000), rng=0).messages[0].precision
 
 
 def beyond_sampling(ours: np.ndarray, theirs: np.ndarray) -> float:

@@ -48,7 +48,7 @@ def test_quadrature_with_as_many_nodes_as_the_authors_take_agrees_with_the_oracl
 
     came = ep.Gamma(*compound_gamma.problems(20, np.random.default_rng(3)))
     factor = ep.Density(log_compound_gamma, ep.Variable("tau", ep.Gamma))
-    exact = came * ep.ask(factor, came, oracle=ep.Quadrature(points=compound_gamma.NODES)).messages[0]
+    exact = came * ep.extending.ask(factor, came, oracle=ep.Quadrature(points=compound_gamma.NODES)).messages[0]
     found = [compound_gamma.moments(*each) for each in zip(came.shape_parameter, came.rate, strict=True)]
     mean, log_mean = np.transpose(found)
     np.testing.assert_allclose(mean, exact.mean(), rtol=1e-9)

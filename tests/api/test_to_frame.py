@@ -21,7 +21,7 @@ TABLE = {"a": A, "b": A + 0.5 * RNG.normal(size=120), "c": np.where(A + RNG.norm
 NO_TABLE = {
     *("RejectionRate", "Interval", "SampleState", "TwoSamplePlan", "KSamplePlan"),
     *("IndependencePlan", "JointIndependencePlan", "ConditionalIndependencePlan"),
-    *("Approximation", "Arm", "Configuration", "Estimate", "Gain", "Restored", "Solution"),
+    *("Approximation", "Arm", "Configuration", "Estimate", "Gain", "Pooled", "Restored", "Solution"),
     *("FittedBayesianNetwork", "FittedDependencyNetwork", "FittedField", "FittedForestGrid", "FittedKernelField"),
     *("FittedKernelGraph", "FittedKernelGrid", "FittedModel", "GPClassification"),
 }

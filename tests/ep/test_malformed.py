@@ -186,7 +186,7 @@ MODELS = {
         "oracle is 3; expected an oracle such as",
     ),
     "oracle of a question is a class": (
-        lambda: ep.ask(ep.Gaussian(N(), observed=1.0), ep.Normal(0.0, 1.0), oracle=ep.MCMC),
+        lambda: ep.extending.ask(ep.Gaussian(N(), observed=1.0), ep.Normal(0.0, 1.0), oracle=ep.MCMC),
         "type oracle=ep.MCMC().",
     ),
     "weights of a sum are ragged": (

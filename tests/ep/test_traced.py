@@ -77,7 +77,7 @@ def test_a_second_run_answers_about_the_second_data(function, monkeypatch):
     assert ep.infer(model)["t"].mean() == pytest.approx(1.1, abs=1e-3)
     move_the_centre(7.0, monkeypatch)
     assert ep.infer(model)["t"].mean() == pytest.approx(8.1, abs=1e-3)
-    belief = ep.Normal(0.0, 100.0) * ep.ask(model.factors[0], ep.Normal(0.0, 100.0)).messages[0]
+    belief = ep.Normal(0.0, 100.0) * ep.extending.ask(model.factors[0], ep.Normal(0.0, 100.0)).messages[0]
     assert belief.mean() == pytest.approx(8.1, abs=1e-3)
 
 

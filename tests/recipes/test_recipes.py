@@ -385,7 +385,7 @@ def learned_from():
 
 def test_regression_of_messages(tmp_path):
     factor, came = learned_from()
-    exact = ep.ask(factor, came)
+    exact = ep.extending.ask(factor, came)
     operator = ep.learned.MessageOperator(Nearest()).learn((came,), exact)
     np.testing.assert_allclose(operator.predict((came,)).messages[0].precision, exact.messages[0].precision, rtol=1e-6)
     saved = ep.learned.save_operator(operator, tmp_path / "nearest", factor)

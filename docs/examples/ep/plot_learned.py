@@ -48,7 +48,7 @@ axes.set(xlabel="sweep, over all problems", ylabel="share asked of the oracle")
 
 factor = problem().factors[1]
 fresh = ep.Normal(rng.normal(size=200), rng.uniform(0.05, 2, 200)), rng.integers(0, 2, 200).astype(float)
-exact = ep.ask(ep.Logistic(ep.Variable("z", ep.Normal, plate=200), observed=fresh[1]), fresh[0])
+exact = ep.extending.ask(ep.Logistic(ep.Variable("z", ep.Normal, plate=200), observed=fresh[1]), fresh[0])
 operator = learned.trained(factor)
 print(Card.of(operator, factor, Recorded.of(fresh, exact), advice=("alone: quadrature is quicker for this factor.",)))
 
@@ -61,7 +61,7 @@ came = ep.Normal(rng.uniform(-4, 4, 512), np.exp(rng.uniform(-3, 1, 512)))
 line = ep.Normal(np.linspace(0, 10, 101), 0.5)
 figure, axes = plt.subplots(figsize=(7, 3.2), layout="constrained")
 for name, operator in (("kernel", MessageOperator()), ("forest", MessageOperator(Forest()))):
-    said = operator.learn((came,), ep.ask(factor, came)).predict((line,))
+    said = operator.learn((came,), ep.extending.ask(factor, came)).predict((line,))
     axes.semilogy(line.mean(), said.novelty, label=name)
 axes.axvline(4, color="0.7", linestyle=":")
 axes.set(xlabel="mean of the incoming message", ylabel="novelty, in units of the noise")

@@ -46,8 +46,8 @@ axes.set(xlabel="first weight", ylabel="second weight", title="exact (blue) and 
 factor = ep.Logistic(ep.Variable("z", ep.Normal), observed=1)
 means = np.linspace(-6, 6, 25)
 incoming = ep.Normal(means, 0.5)
-exact = ep.ask(factor, incoming).messages[0].precision
-sampled = ep.ask(factor, incoming, oracle=ep.Stratified(1000), rng=0)
+exact = ep.extending.ask(factor, incoming).messages[0].precision
+sampled = ep.extending.ask(factor, incoming, oracle=ep.Stratified(1000), rng=0)
 figure, axes = plt.subplots()
 axes.errorbar(
     means,

@@ -81,7 +81,7 @@ cavity = ep.Normal(np.array([0.0, 2.0]), 1.0)
 factor = ep.BlackBox(loss, ep.Variable("leak", ep.Normal), ep.Variable("lost", ep.Normal))
 outcome = ep.Normal(np.array([1.5, 2.9]), 0.1)
 for oracle in (ep.Quadrature(), ep.ImportanceSampling(2000), ep.Stratified(1000)):
-    answer = ep.ask(factor, cavity, outcome, oracle=oracle, rng=0)
+    answer = ep.extending.ask(factor, cavity, outcome, oracle=oracle, rng=0)
     print(f"{type(oracle).__name__:20} doubt {np.max(answer.doubt):.1e}")
 
 # %%

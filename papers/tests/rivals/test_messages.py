@@ -20,17 +20,17 @@ def cavities(n, seed, low=0.05):
 @pytest.mark.parametrize("kind", ["breiman", "extremely randomised"])
 def test_a_forest_does_not_know_what_it_has_not_seen(kind):
     came, away = cavities(256, 0), ep.Normal(np.linspace(5, 9, 8), 1.0)
-    forest = MessageOperator(Forest(kind)).learn((came,), ep.ask(LABEL, came)).predict((away,)).novelty
+    forest = MessageOperator(Forest(kind)).learn((came,), ep.extending.ask(LABEL, came)).predict((away,)).novelty
     assert np.ptp(forest) < 1e-9 or not (np.diff(forest) > 0).all()
 
 
 @pytest.mark.parametrize("regression", [Forest(), Forest("breiman"), Network()])
 def test_rivals_learn_the_same_messages(regression):
     came, new = cavities(512, 0), cavities(256, 9)
-    operator = MessageOperator(regression).learn((came,), ep.ask(LABEL, came))
+    operator = MessageOperator(regression).learn((came,), ep.extending.ask(LABEL, came))
     more = cavities(256, 10)
-    operator = operator.learn((more,), ep.ask(LABEL, more))
-    exact, said = ep.ask(LABEL, new), operator.predict((new,))
+    operator = operator.learn((more,), ep.extending.ask(LABEL, more))
+    exact, said = ep.extending.ask(LABEL, new), operator.predict((new,))
     assert np.median((new * exact.messages[0]).kl(new * said.messages[0])) < 1e-3
 
 

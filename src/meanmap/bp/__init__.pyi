@@ -19,7 +19,7 @@ from .kernel.stream import Stream
 from .normal.gaussian import spectral_radius
 from .normal.gaussian_graph import GaussianGraph
 from .normal.linear_solver import solve
-from .pooling import Pooled, pooled
+from .pooling import pooled
 from .surroundings.forest_grid import ForestGrid
 from .tables.clique_tree import CliqueTree
 from .tables.discrete import DiscreteGraph
@@ -48,7 +48,6 @@ __all__ = [
     "Linear",
     "NoiseLikelihood",
     "NormalMixture",
-    "Pooled",
     "Stream",
     "Tempered",
     "Update",

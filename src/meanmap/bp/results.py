@@ -15,6 +15,7 @@ from meanmap.bp.kernel.kernel_grid import FittedKernelGrid
 from meanmap.bp.kernel.restored import Restored
 from meanmap.bp.model import FittedModel
 from meanmap.bp.normal.linear_solver import Solution
+from meanmap.bp.pooling import Pooled
 from meanmap.bp.surroundings.forest_grid import FittedForestGrid
 
 __all__ = [
@@ -33,6 +34,7 @@ __all__ = [
     "FittedKernelGrid",
     "FittedModel",
     "Gain",
+    "Pooled",
     "Restored",
     "Sensitivity",
     "Solution",

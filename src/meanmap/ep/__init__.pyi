@@ -3,7 +3,6 @@ import meanmap.families
 from . import extending as extending
 from . import learned as learned
 from . import models as models
-from .asking.ask import ask
 from .factors.blackbox import BlackBox, Density, Product
 from .factors.conjugate import Bernoulli, Categorical
 from .factors.gaussian import Dot, Sum
@@ -58,7 +57,6 @@ __all__ = [
     "Sum",
     "Table",
     "Variable",
-    "ask",
     "extending",
     "infer",
     "learned",

@@ -20,7 +20,7 @@ def log_z_derivatives(cavity: Normal, message: Normal) -> tuple[Any, Any]:
     --------
     >>> from meanmap import ep
     >>> cavity = ep.Normal(0.0, 4.0)
-    >>> message = ep.ask(ep.Probit(ep.Variable("z", ep.Normal), observed=1), cavity).messages[0]
+    >>> message = ep.extending.ask(ep.Probit(ep.Variable("z", ep.Normal), observed=1), cavity).messages[0]
     >>> alpha, beta = ep.extending.log_z_derivatives(cavity, message)
     >>> round(float(alpha), 6), round(float(beta), 6)  # φ(0)/Φ(0)/√5 and its square
     (0.356825, 0.127324)

@@ -169,7 +169,7 @@ def test_unknown_precision_and_mean_have_the_moments_of_quadrature():
 )
 def test_an_interval_keeps_its_digits_where_it_is_narrow_or_far(mean, low, high):
     # By Gauss and Legendre in the distance from the nearest end: the closed form gave variances of -1002 and 592 times.
-    answer = ep.ask(ep.Interval(ep.Variable("z", ep.Normal), low, high, noise=0.0), ep.Normal(mean, 1.0))
+    answer = ep.extending.ask(ep.Interval(ep.Variable("z", ep.Normal), low, high, noise=0.0), ep.Normal(mean, 1.0))
     belief = ep.Normal(mean, 1.0) * answer.messages[0]
     nodes, weights = np.polynomial.legendre.leggauss(60)
     a = low - mean
@@ -210,7 +210,7 @@ def test_an_unknown_precision_meets_what_is_flat():
     tau, mu = ep.Variable("tau", ep.Gamma), ep.Variable("mu", ep.Normal)
     factor = ep.Gaussian(mu, ep.Variable("new", ep.Normal), precision=tau)
     came = ep.Normal(1.0, 0.25), ep.Normal.flat(), ep.Gamma(4.0, 2.0)
-    answer = ep.ask(factor, *came)
+    answer = ep.extending.ask(factor, *came)
     to_mean, to_new, to_tau = answer.messages
     assert abs(to_mean.precision) < 1e-9
     assert abs(to_tau.coefficient_x) < 1e-9
@@ -218,7 +218,7 @@ def test_an_unknown_precision_meets_what_is_flat():
     assert answer.log_normaliser == pytest.approx(came[0].log_normaliser + came[2].log_normaliser, abs=1e-9)
     assert answer.doubt < 1e-6
     for far in (ep.Normal(1e4, 1e-6), ep.Normal(-1e4, 1.0)):  # large means do not cancel
-        answer = ep.ask(factor, far, ep.Normal(far.mean() + 1, 1e-6), ep.Gamma(4.0, 2.0))
+        answer = ep.extending.ask(factor, far, ep.Normal(far.mean() + 1, 1e-6), ep.Gamma(4.0, 2.0))
         assert answer.doubt < 1e-4
 
 

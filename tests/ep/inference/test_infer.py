@@ -247,7 +247,7 @@ def test_numbers_that_are_traced_are_refused_in_words(way, model, named):
 def test_asking_with_traced_messages_is_refused_in_words():
     factor = ep.Probit(ep.Variable("z", ep.Normal), observed=1)
     with pytest.raises(KindError, match=r"^ask met numbers that jax.jit"):
-        jax.jit(lambda m: ep.ask(factor, ep.Normal(m, 1.0)).messages[0].precision)(0.5)
+        jax.jit(lambda m: ep.extending.ask(factor, ep.Normal(m, 1.0)).messages[0].precision)(0.5)
 
 
 def test_damping_is_the_share_of_the_old_message_that_is_kept():

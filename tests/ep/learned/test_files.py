@@ -144,7 +144,7 @@ def test_operators_of_common_factors_hold_what_their_cards_say(name, tmp_path):
     assert path.stat().st_size < 250_000
     # On messages drawn by another seed, after a journey through the file.
     again, (factor, incoming) = load_operator(path, factor), READY[name].draw(1000, np.random.default_rng(99))
-    exact = ep.ask(factor, *(m for m in incoming if not isinstance(m, np.ndarray)))
+    exact = ep.extending.ask(factor, *(m for m in incoming if not isinstance(m, np.ndarray)))
     other = Card.of(again, factor, Recorded.of(incoming, exact))
     assert other.high < 5 * card.high
     assert other.new < 2 * card.new + 0.01

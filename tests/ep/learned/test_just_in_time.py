@@ -157,7 +157,7 @@ def test_a_drift_away_from_what_was_learned_is_asked_about(refresh):
         learned.answer(ep.extending.Questions.of(factor, (came,), 1.0, jax.random.key(sweep), sweep))
         for sweep, came in enumerate((wide, wide, wide, *[narrow] * 6))
     ]
-    exact, diary = ep.ask(factor, narrow), learned.diary(factor.name)
+    exact, diary = ep.extending.ask(factor, narrow), learned.diary(factor.name)
     assert np.quantile((narrow * exact.messages[0]).kl(narrow * answers[-1].messages[0]), 0.9) < 1e-3
     assert diary.sweeps[3][:2] == (400, 400)
     assert diary.outside >= 400
@@ -197,7 +197,7 @@ def test_messages_that_are_no_laws_go_to_the_oracle():
     learned.check(factor)
     questions = [ep.extending.Questions.of(factor, incoming, 1.0, jax.random.key(0), sweep) for sweep in range(3)]
     answer = [learned.answer(each) for each in questions][-1]
-    exact = ep.ask(factor, *incoming)
+    exact = ep.extending.ask(factor, *incoming)
     np.testing.assert_allclose(answer.messages[1].natural, exact.messages[1].natural, rtol=1e-9)
     assert learned.counts(factor)["predicted"] == 0
     assert learned.counts(factor)["asked of the oracle"] == 3 * 16
@@ -244,13 +244,13 @@ def test_messages_far_from_those_that_were_answered_are_asked():
     # To a kernel all wide laws look alike, so that nothing far away is new to it.
     factor, rng = label(200)
     came = ep.Normal(3 * rng.normal(size=200), np.exp(rng.normal(size=200)))
-    operator = ep.learned.MessageOperator().learn((came, np.ones(200)), ep.ask(factor, came))
+    operator = ep.learned.MessageOperator().learn((came, np.ones(200)), ep.extending.ask(factor, came))
     learned = ep.Learned(initial=20, audit=0.0, refresh=False).reuse(factor, operator)
     learned.check(factor)
     far = ep.Normal([0.0, -5000.0, -500.0, 0.0], [1.0, 1e6, 1e6, 1e7])
     answer = learned.answer(ep.extending.Questions.of(factor, (far, np.ones(4)), 1.0, jax.random.key(0), 0))
     assert operator.beyond((far, np.ones(4))).tolist() == [False, True, True, True]
-    exact = ep.ask(ep.Logistic(ep.Variable("z", ep.Normal), observed=1), far[1:])
+    exact = ep.extending.ask(ep.Logistic(ep.Variable("z", ep.Normal), observed=1), far[1:])
     np.testing.assert_allclose(answer.log_normaliser[1:], exact.log_normaliser, rtol=1e-6)
     assert learned.diary(factor.name).asked == 3
     # The report says so, and so does the answer of the operator itself.

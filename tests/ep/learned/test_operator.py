@@ -34,17 +34,17 @@ def cavities(n, seed, low=0.05):
 @pytest.fixture(scope="module")
 def trained():
     came = cavities(256, 0)
-    return MessageOperator(SMALL).learn((came,), ep.ask(LABEL, came))
+    return MessageOperator(SMALL).learn((came,), ep.extending.ask(LABEL, came))
 
 
 def test_numbers_of_a_normal_are_derivatives_of_log_z_with_respect_to_its_mean():
     came, step = cavities(16, 1), 1e-4
-    answer = ep.ask(LABEL, came)
+    answer = ep.extending.ask(LABEL, came)
     numbers = Derivatives().of(came, answer.messages[0])
 
     def log_z(shift):
         moved = ep.Normal(came.mean() + shift, came.var())
-        return ep.ask(LABEL, moved).log_normaliser - moved.log_normaliser
+        return ep.extending.ask(LABEL, moved).log_normaliser - moved.log_normaliser
 
     up, here, down = (log_z(shift) for shift in (step, 0.0, -step))
     np.testing.assert_allclose(numbers[:, 0], (up - down) / (2 * step), atol=1e-8)
@@ -74,7 +74,7 @@ def test_derivatives_exist_where_a_message_is_improper_and_tilted_moments_do_not
 
 def test_predictions_are_within_what_the_operator_says_of_quadrature(trained):
     new = cavities(256, 3)
-    exact, said = ep.ask(LABEL, new), trained.predict((new,))
+    exact, said = ep.extending.ask(LABEL, new), trained.predict((new,))
     beliefs, predicted = new * exact.messages[0], new * said.messages[0]
     assert np.quantile(beliefs.kl(predicted), 0.99) < 1e-4
     assert (np.sqrt((trained.scores((new,), exact) ** 2).mean(0)) < 1).all()
@@ -86,7 +86,7 @@ def test_predictions_are_within_what_the_operator_says_of_quadrature(trained):
 
 def test_derivatives_of_log_z_are_learned_better_than_tilted_moments():
     came, new = cavities(256, 4, low=0.01), cavities(256, 5, low=0.01)
-    answer, exact = ep.ask(LABEL, came), ep.ask(LABEL, new)
+    answer, exact = ep.extending.ask(LABEL, came), ep.extending.ask(LABEL, new)
     errors = {}
     for target in ("derivatives", "tilted moments"):
         operator = MessageOperator(SMALL, target).learn((came,), answer)
@@ -98,7 +98,7 @@ def test_derivatives_of_log_z_are_learned_better_than_tilted_moments():
 
 def test_what_is_learned_in_parts_is_what_is_learned_at_once(trained):
     came, new = cavities(300, 6), cavities(50, 7)
-    answer = ep.ask(LABEL, came)
+    answer = ep.extending.ask(LABEL, came)
     recorded = Recorded.of((came,), answer)
     parts = MessageOperator(SMALL).learn_recorded(recorded[:256])
     fixed: Any = parts.regression
@@ -124,7 +124,7 @@ def test_a_batch_is_chosen_so_that_none_is_left_in_doubt(trained):
     chosen = trained.regression.choose((far,), 0.5)
     assert before.min() > 0.5
     assert 0 < len(chosen) < 30
-    after = trained.learn((far[chosen],), ep.ask(LABEL, far[chosen])).predict((far,)).novelty
+    after = trained.learn((far[chosen],), ep.extending.ask(LABEL, far[chosen])).predict((far,)).novelty
     assert after[np.setdiff1d(np.arange(60), chosen)].max() <= 0.5 + 1e-6
 
 
@@ -224,7 +224,7 @@ def test_every_kernel_of_the_draft_can_be_chosen(kernel):
     rng = np.random.default_rng(11)
     came, labels = cavities(256, 12), rng.integers(0, 2, 256)
     to_p = ep.Beta(1.0 + labels, 2.0 - labels)
-    answer = ep.ask(SIGMOID, came, to_p)
+    answer = ep.extending.ask(SIGMOID, came, to_p)
     operator = MessageOperator(KernelRegression(kernel)).learn((came, to_p), answer)
     alpha = Derivatives().of(came, answer.messages[0])[:, 0]
     said = operator.predict((came, to_p)).numbers[:, 0]
@@ -233,7 +233,7 @@ def test_every_kernel_of_the_draft_can_be_chosen(kernel):
 
 def test_merged_operators_have_learned_what_both_have():
     came, new = cavities(256, 13), cavities(40, 14)
-    recorded = Recorded.of((came,), ep.ask(LABEL, came))
+    recorded = Recorded.of((came,), ep.extending.ask(LABEL, came))
     one, two = (MessageOperator(SMALL).learn_recorded(part) for part in (recorded[:128], recorded[128:]))
     both = MessageOperator(SMALL).learn_recorded(recorded)
     merged, expected = one.merge(two).predict((new,)), both.predict((new,))
@@ -244,7 +244,7 @@ def test_merged_operators_have_learned_what_both_have():
     with pytest.raises(KindError, match="expected a MessageOperator"):
         one.merge("both")  # pyright: ignore[reportArgumentType]
     gamma = ep.Gamma(*np.random.default_rng(0).uniform(1, 9, (2, 64)))
-    other = MessageOperator(SMALL).learn((gamma,), ep.ask(ep.Density(log_compound, T), gamma))
+    other = MessageOperator(SMALL).learn((gamma,), ep.extending.ask(ep.Density(log_compound, T), gamma))
     with pytest.raises(KindError, match="of Gamma do not continue those into one of Normal"):
         one.merge(other)
 

@@ -178,7 +178,7 @@ def test_a_function_of_arrays_is_called_once_a_batch():
 def test_a_sampler_of_arrays_gets_a_generator():
     y, z = ep.Variable("y", ep.Normal), ep.Variable("z", ep.Normal(0.0, 1.0))
     factor = ep.BlackBox(lambda rng, x: x + rng.normal(size=x.shape), z, y, random=True, vectorised=True)
-    answer = ep.ask(factor, ep.Normal(0.0, 1.0), ep.Normal(1.0, 1.0), rng=1)
+    answer = ep.extending.ask(factor, ep.Normal(0.0, 1.0), ep.Normal(1.0, 1.0), rng=1)
     assert abs(answer.messages[0].precision - 0.5) < 4.5 * answer.errors[0].precision
 
 
@@ -231,7 +231,7 @@ def test_constant_functions_and_values_outside_the_support_are_stated():
     assert any("two at [0] is 2 for 'z'" in note and "in place of 'y'" in note for note in constant.report.notes)
     rate = ep.Variable("rate", ep.Gamma, plate=3)
     negative = ep.BlackBox(lambda x: -1.0 - x * x, z, rate, name="negative")
-    assert np.isnan(ep.ask(negative, z.prior, ep.Gamma(np.ones(3), 1.0)).messages[0].precision).all()
+    assert np.isnan(ep.extending.ask(negative, z.prior, ep.Gamma(np.ones(3), 1.0)).messages[0].precision).all()
 
 
 @pytest.mark.parametrize("where", [pytest.param("function", marks=pytest.mark.slow), "oracle"])

@@ -32,7 +32,7 @@ def dense(a, b, m, v):
 
 
 def test_quadrature_is_exact_for_the_logistic_factor():
-    answer = ep.ask(SIGMOID, ep.Normal(*NORMALS.T), ep.Beta(*BETAS.T))
+    answer = ep.extending.ask(SIGMOID, ep.Normal(*NORMALS.T), ep.Beta(*BETAS.T))
     to_z, to_p = answer.messages
     for at, (beta, normal) in enumerate(zip(BETAS, NORMALS, strict=True)):
         nu, tau, logs, log_total = dense(*beta, *normal)
@@ -54,7 +54,7 @@ REPEATS = [16, pytest.param(200, marks=pytest.mark.slow)]
 def test_stratified_sampling_is_within_the_errors_of_the_notes_and_knows_its_own(repeats):
     truth = np.array([dense(*beta, *normal)[:2] for beta, normal in zip(BETAS, NORMALS, strict=True)])
     normal, beta = (np.tile(each, (repeats, 1)).T for each in (NORMALS, BETAS))
-    answer = ep.ask(SIGMOID, ep.Normal(*normal), ep.Beta(*beta), oracle=ep.Stratified(1000), rng=7)
+    answer = ep.extending.ask(SIGMOID, ep.Normal(*normal), ep.Beta(*beta), oracle=ep.Stratified(1000), rng=7)
     message, error = answer.messages[0], answer.errors[0]
     missed = message.precision.reshape(repeats, 4) - truth[:, 1]
     relative = np.sqrt((missed**2).mean(0)) / truth[:, 1]
@@ -72,7 +72,9 @@ def test_importance_sampling_knows_its_error(paired, repeats):
     (a, b), (m, v) = BETAS[1], NORMALS[1]
     nu, tau, logs, _ = dense(a, b, m, v)
     oracle = ep.ImportanceSampling(4000, proposal=None if paired else ep.Normal(0.0, 9.0), paired=paired)
-    answer = ep.ask(SIGMOID, ep.Normal(np.full(repeats, m), v), ep.Beta(np.full(repeats, a), b), oracle=oracle, rng=3)
+    answer = ep.extending.ask(
+        SIGMOID, ep.Normal(np.full(repeats, m), v), ep.Beta(np.full(repeats, a), b), oracle=oracle, rng=3
+    )
     least = scipy.stats.binom(repeats, 0.95).ppf(1e-5)
     for name, truth in (("precision", tau), ("precision_mean", nu)):
         missed = np.abs(getattr(answer.messages[0], name) - truth)
@@ -88,19 +90,21 @@ def test_derivatives_of_the_normaliser_are_those_of_quadrature():
     cavity = ep.Normal(np.array([0.3, -2.0]), np.array([2.0, 0.1]))
     factor = ep.Density(lambda z: -2.0 * jnp.log1p((6 - z) ** 2 / 0.3), Z)  # not log-concave: precisions below 0
     fine = ep.Quadrature(513)  # a second difference amplifies what 129 nodes leave
-    alpha, beta = ep.extending.log_z_derivatives(cavity, ep.ask(factor, cavity, oracle=fine).messages[0])
+    alpha, beta = ep.extending.log_z_derivatives(cavity, ep.extending.ask(factor, cavity, oracle=fine).messages[0])
     h = 1e-3
 
     def log_z(shift):
         moved = ep.Normal(cavity.mean() + shift, cavity.var())
-        return ep.ask(factor, moved, oracle=fine).log_normaliser - moved.log_normaliser
+        return ep.extending.ask(factor, moved, oracle=fine).log_normaliser - moved.log_normaliser
 
     low, middle, high = log_z(-h), log_z(0.0), log_z(h)
     np.testing.assert_allclose(alpha, (high - low) / (2 * h), rtol=1e-5)
     np.testing.assert_allclose(beta, -(high - 2 * middle + low) / h**2, rtol=1e-4)
     assert (beta < 0).all()
     message = ep.extending.from_log_z_derivatives(cavity, alpha, beta)
-    np.testing.assert_allclose(message.precision, ep.ask(factor, cavity, oracle=fine).messages[0].precision, rtol=1e-12)
+    np.testing.assert_allclose(
+        message.precision, ep.extending.ask(factor, cavity, oracle=fine).messages[0].precision, rtol=1e-12
+    )
 
 
 def test_the_papers_preset_is_what_the_paper_says():
@@ -112,7 +116,7 @@ def test_the_papers_preset_is_what_the_paper_says():
 def test_a_message_of_one_point_is_in_doubt_as_a_whole():
     """The scatter of a single point is 0, and so was the doubt: its precision, 10²³, was learned and audited."""
     needle = ep.Density(lambda z: -1e8 * (z - 0.3) ** 2, ep.Variable("z", ep.Normal))
-    answer = ep.ask(needle, ep.Normal([0.0, 1.0], 1.0), oracle=ep.ImportanceSampling(50), rng=0)
+    answer = ep.extending.ask(needle, ep.Normal([0.0, 1.0], 1.0), oracle=ep.ImportanceSampling(50), rng=0)
     assert (answer.effective < 1.1).all()
     assert (answer.doubt > 0.9).all()
 
@@ -125,7 +129,7 @@ def of_two_numbers():
 
 def test_two_numbers_are_integrated_on_a_grid():
     factor, rate, tau = of_two_numbers()
-    answer = ep.ask(factor, rate.prior, tau.prior)
+    answer = ep.extending.ask(factor, rate.prior, tau.prior)
     u = np.linspace(-40, 6, 4601)
     r, t = np.exp(u)[:, None], np.exp(u)
     log_joint = 2 * np.log(r) - r + 1.5 * np.log(t) - 2 * t + 3 * np.log(r) + 2 * np.log(t) - r * t - np.log(2)
@@ -142,8 +146,8 @@ def test_two_numbers_are_integrated_on_a_grid():
 @pytest.mark.slow
 def test_two_numbers_are_sampled_as_on_a_grid():
     factor, rate, tau = of_two_numbers()
-    answer = ep.ask(factor, rate.prior, tau.prior)
-    sampled = ep.ask(factor, rate.prior, tau.prior, oracle=ep.ImportanceSampling(20_000), rng=0)
+    answer = ep.extending.ask(factor, rate.prior, tau.prior)
+    sampled = ep.extending.ask(factor, rate.prior, tau.prior, oracle=ep.ImportanceSampling(20_000), rng=0)
     z = (sampled.messages[0].rate - answer.messages[0].rate) / sampled.errors[0].coefficient_x
     assert abs(z) < 4.5
 
@@ -159,7 +163,7 @@ def test_python_functions_and_samplers_are_called_on_the_host():
     assert host.host
     assert not SIGMOID.host
     incoming = ep.Normal([0.0, 1.0], 1.0), ep.Beta([2.0, 1.0], 1.5)
-    here, there = ep.ask(host, *incoming), ep.ask(SIGMOID, *incoming)
+    here, there = ep.extending.ask(host, *incoming), ep.extending.ask(SIGMOID, *incoming)
     np.testing.assert_allclose(here.messages[0].precision, there.messages[0].precision, rtol=1e-9)
 
     def noisy(rng, x):
@@ -167,7 +171,7 @@ def test_python_functions_and_samplers_are_called_on_the_host():
 
     # x + noise seen through N(y; 1, 1): exactly a Gaussian of variance 2.
     y = ep.Variable("y", ep.Normal)
-    sampled = ep.ask(ep.BlackBox(noisy, Z, y, random=True), ep.Normal(0.0, 1.0), ep.Normal(1.0, 1.0), rng=1)
+    sampled = ep.extending.ask(ep.BlackBox(noisy, Z, y, random=True), ep.Normal(0.0, 1.0), ep.Normal(1.0, 1.0), rng=1)
     assert abs(sampled.messages[0].precision - 0.5) < 4.5 * sampled.errors[0].precision
     assert abs(sampled.messages[0].precision_mean - 0.5) < 4.5 * sampled.errors[0].precision_mean
     traced = ep.BlackBox(lambda key, x: x + jax.random.normal(key), Z, y, random=True)
@@ -178,7 +182,7 @@ def test_a_weighted_sum_of_coins_is_enumerated():
     coin, z = ep.Variable("coin", ep.Bernoulli), ep.Variable("z", ep.Normal)
     mixture = ep.Density(lambda c, x: -((x - 4 * c) ** 2) / 2, coin, z)
     coin_law = ep.Variable("c", ep.Bernoulli).family(0.3)
-    answer = ep.ask(mixture, coin_law, ep.Normal(1.0, 1.0))
+    answer = ep.extending.ask(mixture, coin_law, ep.Normal(1.0, 1.0))
     log_odds = -(3**2) / 4 + 1 / 4
     assert answer.messages[0].logit == pytest.approx(log_odds, abs=1e-9)
 
@@ -186,7 +190,7 @@ def test_a_weighted_sum_of_coins_is_enumerated():
 @pytest.mark.parametrize("function", [lambda x: (x > 0).astype(int), lambda x: x > 0])
 def test_whole_numbers_and_truth_values_are_numbers(function):
     y = ep.Variable("y", ep.Normal)
-    answer = ep.ask(ep.BlackBox(function, Z, y), ep.Normal(0.0, 1.0), ep.Normal(0.3, 1.0))
+    answer = ep.extending.ask(ep.BlackBox(function, Z, y), ep.Normal(0.0, 1.0), ep.Normal(0.3, 1.0))
     share = 1 / (1 + np.exp(0.5 - 0.3))  # of N(1; 0.3, 1) beside N(0; 0.3, 1)
     belief = ep.Normal(0.3, 1.0) * answer.messages[1]
     assert belief.mean() == pytest.approx(share, abs=1e-6)
@@ -207,11 +211,23 @@ def test_a_run_with_mcmc_stands_still_within_its_doubt():
 @pytest.mark.parametrize(
     ("make", "error", "message"),
     [
-        (lambda: ep.ask(SIGMOID, ep.Normal(0.0, 1.0)), ShapeError, "2 variables; got 1"),
-        (lambda: ep.ask(SIGMOID, ep.Normal([0.0, 2.0], 1.0), ep.Beta(2.0, 3.0)), ShapeError, r"shapes \(2,\), \(\)"),
-        (lambda: ep.ask(SIGMOID, ep.Beta(1, 1), ep.Beta(1, 1)), KindError, "is a Beta; expected a Normal"),
-        (lambda: ep.ask(ep.Probit(Z, observed=1), ep.Normal(0.0, 1.0), oracle=ep.Quadrature()), KindError, "leave out"),
-        (lambda: ep.ask(SIGMOID, ep.Normal(0.0, 1.0), ep.Beta(1, 1), oracle=3), KindError, "expected an oracle"),
+        (lambda: ep.extending.ask(SIGMOID, ep.Normal(0.0, 1.0)), ShapeError, "2 variables; got 1"),
+        (
+            lambda: ep.extending.ask(SIGMOID, ep.Normal([0.0, 2.0], 1.0), ep.Beta(2.0, 3.0)),
+            ShapeError,
+            r"shapes \(2,\), \(\)",
+        ),
+        (lambda: ep.extending.ask(SIGMOID, ep.Beta(1, 1), ep.Beta(1, 1)), KindError, "is a Beta; expected a Normal"),
+        (
+            lambda: ep.extending.ask(ep.Probit(Z, observed=1), ep.Normal(0.0, 1.0), oracle=ep.Quadrature()),
+            KindError,
+            "leave out",
+        ),
+        (
+            lambda: ep.extending.ask(SIGMOID, ep.Normal(0.0, 1.0), ep.Beta(1, 1), oracle=3),
+            KindError,
+            "expected an oracle",
+        ),
         (
             lambda: ep.BlackBox(lambda k, x: x, Z, P, random=True, oracle=ep.Quadrature()),
             KindError,

@@ -61,7 +61,7 @@ def battery(name, widths, offsets):
     y, s = (each.ravel() for each in np.meshgrid(offsets, widths))
     z = ep.Variable("z", ep.Normal(np.zeros(len(y)), 1.0))
     factor = ep.Density(lambda x, y, s: LIKELIHOODS[name](jnp, x, y, s), z, y, s)
-    answer = ep.ask(factor, z.prior)
+    answer = ep.extending.ask(factor, z.prior)
     belief = z.prior * answer.messages[0]
     refused = ~belief.is_proper()
     belief = z.prior.where(refused, belief)

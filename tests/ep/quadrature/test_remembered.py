@@ -278,7 +278,7 @@ def test_a_table_over_vague_priors_takes_no_more_than_it_must():
         return saturating(*values)
 
     a, b, x = ep.Variable("a", ep.Gamma, 3), ep.Variable("b", ep.Gamma, 3), ep.Variable("x", ep.Normal, 3)
-    answer = ep.ask(ep.BlackBox(counted, a, b, dose, x), half, top, ep.Normal(effect, 0.5))
+    answer = ep.extending.ask(ep.BlackBox(counted, a, b, dose, x), half, top, ep.Normal(effect, 0.5))
     assert calls / 3 < 5000
     log_a, log_b = np.meshgrid(np.linspace(-15, 5, 2001), np.linspace(-3, 5, 1601), indexing="ij")
     for row in range(3):
@@ -324,7 +324,7 @@ def test_what_a_grid_may_have_overlooked_is_stated_by_its_share(seen, noise, lea
     """All ridges that a grid does not resolve were a standard deviation, even those of next to no mass."""
     a, b, x = ep.Variable("a", ep.Normal), ep.Variable("b", ep.Normal), ep.Variable("x", ep.Normal)
     box = ep.BlackBox(lambda a, b: jnp.exp(a) * jnp.sin(b) + b, a, b, x)
-    answer = ep.ask(box, *(ep.Normal([0.0], 1.0) for _ in "ab"), ep.Normal([seen], noise**2))
+    answer = ep.extending.ask(box, *(ep.Normal([0.0], 1.0) for _ in "ab"), ep.Normal([seen], noise**2))
     one, other = np.meshgrid(np.linspace(-9, 9, 4001), np.linspace(-9, 9, 4001), indexing="ij")
     image = np.exp(one) * np.sin(other) + other
     mass = np.exp(-(one**2 + other**2 + ((image - seen) / noise) ** 2) / 2)

@@ -55,7 +55,7 @@ def test_errors_of_a_tilted_variance_are_amplified_and_located(policy):
     n = 40
     z = ep.Variable("z", ep.Normal(np.zeros(n), 0.05))
     model = ep.FactorGraph(ep.Logistic(z, observed=np.arange(n) % 2, name="labels"))
-    exact = ep.ask(ep.Logistic(ep.Variable("z", ep.Normal, plate=n), observed=np.arange(n) % 2), z.prior)
+    exact = ep.extending.ask(ep.Logistic(ep.Variable("z", ep.Normal, plate=n), observed=np.arange(n) % 2), z.prior)
     noise = np.random.default_rng(1).normal(size=n) * 0.05
 
     def projected(questions):

@@ -204,9 +204,9 @@ def run(setting: Setting) -> Outcome:
     trained: dict[str, list[Trained]] = {LIBRARY: [], CODE: []}
     for repeat in range(repeats):
         came = ep.Gamma(*problems(count, setting.rng(repeat)))
-        exact = came * ep.ask(factor, came, oracle=ep.Quadrature(points=NODES)).messages[0]
+        exact = came * ep.extending.ask(factor, came, oracle=ep.Quadrature(points=NODES)).messages[0]
         new = ep.Gamma(*problems(batch, setting.rng(repeat, 1)))
-        posterior = new * ep.ask(factor, new, oracle=ep.Quadrature(points=NODES)).messages[0]
+        posterior = new * ep.extending.ask(factor, new, oracle=ep.Quadrature(points=NODES)).messages[0]
         asking.append(always_asked(factor, new, timed))
         for name, learned in operators().items():
             every[name].append(followed(learned, factor, came, exact))

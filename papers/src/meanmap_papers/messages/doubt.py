@@ -60,7 +60,7 @@ def measured(setting: Setting, repeat: int) -> dict[str, Any]:
         return ep.Normal(rng.uniform(-reach, reach, n), np.exp(rng.uniform(np.log(0.05), np.log(3), n)))
 
     came, test, far = drawn(size, EDGE), drawn(tests, EDGE), drawn(tests, FAR)
-    answer = ep.ask(factor, came)
+    answer = ep.extending.ask(factor, came)
     features = setting.choose(smoke=(50, 100), quick=(D_IN, D_OUT), paper=(D_IN, D_OUT))
     operators = {
         "kernel": MessageOperator(KernelRegression(d_in=features[0], d_out=features[1]), "tilted moments"),
@@ -71,7 +71,7 @@ def measured(setting: Setting, repeat: int) -> dict[str, Any]:
 
     def found(operator: Any, messages: Any) -> tuple[np.ndarray, np.ndarray, Any]:
         """The predictive standard deviation of the mean, and the divergence of the belief from that by quadrature."""
-        said, truth = operator.predict((messages,)), messages * ep.ask(factor, messages).messages[0]
+        said, truth = operator.predict((messages,)), messages * ep.extending.ask(factor, messages).messages[0]
         belief = messages * said.messages[0]
         proper = np.asarray(belief.is_proper())
         error = np.full(len(proper), np.finfo(float).max)  # of an improper belief it is infinite

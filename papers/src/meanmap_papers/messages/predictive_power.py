@@ -65,7 +65,7 @@ def divergences(setting: Setting, repeat: int) -> dict[str, list[float]]:
     size, tests = setting.choose(smoke=(128, 128), quick=(1000, 2000), paper=(5000, 2000))
     factor = ep.BlackBox(jax.nn.sigmoid, ep.Variable("z", ep.Normal), ep.Variable("p", ep.Beta))
     came, new = training_messages(size, setting.rng(repeat, 0)), training_messages(tests, setting.rng(repeat, 1))
-    answer, exact = ep.ask(factor, *came), ep.ask(factor, *new)
+    answer, exact = ep.extending.ask(factor, *came), ep.extending.ask(factor, *new)
     truth, found, complete = new[0] * exact.messages[0], {}, repeat < COMPLETE
     for target in TARGETS if complete else TARGETS[:1]:
         for name, operator in operators(target, complete).items():

@@ -62,10 +62,10 @@ def ask(
     --------
     >>> from meanmap import ep
     >>> factor = ep.Logistic(ep.Variable("z", ep.Normal), observed=1)
-    >>> answer = ep.ask(factor, ep.Normal([0.0, 3.0], 1.0))
+    >>> answer = ep.extending.ask(factor, ep.Normal([0.0, 3.0], 1.0))
     >>> answer.messages[0].precision.round(4).tolist(), bool(answer.errors[0].precision.max() < 1e-9)
     ([0.2059, 0.0554], True)
-    >>> sampled = ep.ask(factor, ep.Normal([0.0, 3.0], 1.0), oracle=ep.ImportanceSampling(), error=0.005, rng=0)
+    >>> sampled = ep.extending.ask(factor, ep.Normal([0.0, 3.0], 1.0), oracle=ep.ImportanceSampling(), error=0.005, rng=0)
     >>> bool(sampled.doubt.max() <= 0.005)
     True
     """

@@ -77,7 +77,7 @@ class Card:
         >>> factor = ep.Logistic(ep.Variable("z", ep.Normal), observed=1)
         >>> rng = np.random.default_rng(0)
         >>> came = ep.Normal(rng.normal(size=400), rng.uniform(0.1, 2, 400))
-        >>> seen = ep.learned.Recorded.of((came, np.ones(400)), ep.ask(factor, came))
+        >>> seen = ep.learned.Recorded.of((came, np.ones(400)), ep.extending.ask(factor, came))
         >>> operator = ep.learned.MessageOperator().learn_recorded(seen[:300])
         >>> card = ep.learned.Card.of(operator, factor, seen[300:])
         >>> card.audited, card.high < 1e-3

@@ -46,7 +46,7 @@ def save_operator(
     >>> from meanmap import ep
     >>> factor = ep.Logistic(ep.Variable("z", ep.Normal), observed=1)
     >>> came = ep.Normal(np.linspace(-3, 3, 100), np.geomspace(0.1, 2, 100)), np.ones(100)
-    >>> operator = ep.learned.MessageOperator().learn(came, ep.ask(factor, came[0]))
+    >>> operator = ep.learned.MessageOperator().learn(came, ep.extending.ask(factor, came[0]))
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     path = ep.learned.save_operator(operator, folder + "/logistic.operator", factor)
     ...     again = ep.learned.load_operator(path, factor)

@@ -86,9 +86,9 @@ class MessageOperator(Value):
     >>> factor = ep.Logistic(ep.Variable("z", ep.Normal), observed=1)
     >>> rng = np.random.default_rng(0)
     >>> came = ep.Normal(rng.normal(size=400), rng.uniform(0.1, 2, 400))
-    >>> operator = ep.learned.MessageOperator().learn((came,), ep.ask(factor, came))
+    >>> operator = ep.learned.MessageOperator().learn((came,), ep.extending.ask(factor, came))
     >>> new = ep.Normal([0.0, 9.0], [1.0, 1.0])
-    >>> said, exact = operator.predict((new,)), ep.ask(factor, new)
+    >>> said, exact = operator.predict((new,)), ep.extending.ask(factor, new)
     >>> round(float(said.messages[0].precision[0] / exact.messages[0].precision[0]), 2), bool(said.novelty[1] > 100)
     (1.0, True)
     """

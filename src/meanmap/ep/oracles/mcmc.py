@@ -63,7 +63,7 @@ class MCMC(Oracle):
     >>> from meanmap import ep
     >>> w = ep.Variable("w", ep.MultivariateNormal.standard(2))
     >>> ring = ep.Density(lambda w: -8 * ((w**2).sum() - 4.0) ** 2, w, name="ring")
-    >>> answer = ep.ask(ring, w.prior, oracle=ep.MCMC(draws=800, warmup=100), rng=0)
+    >>> answer = ep.extending.ask(ring, w.prior, oracle=ep.MCMC(draws=800, warmup=100), rng=0)
     >>> (w.prior * answer.messages[0]).sd().round(1).tolist()
     [1.4, 1.4]
     """
