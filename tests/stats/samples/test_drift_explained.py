@@ -234,3 +234,56 @@ def test_a_span_of_time_that_changed_is_named():
     for batch in range(1, 6):
         monitor = monitor.step(rows_of(60, 1.0 + 2 * (batch > 3)))
     assert monitor.to_dict()["each alarm"][0]["changed"].startswith("distribution of dur")
+
+
+def shop(rng, n, labels, new=0.0, kind=""):
+    """A column of labels of which few rows have most, sometimes with a new one, and two columns of numbers."""
+    shares = 1 / np.arange(1, labels + 1) ** 1.1
+    sku = np.array([f"sku{k:03d}" for k in range(labels)])[rng.choice(labels, n, p=shares / shares.sum())]
+    weight, some = rng.gamma(3, 10, n), rng.random(n) < 0.08
+    weight = np.where(some, 30.0, weight) if kind == "default" else np.round(weight) if kind == "rounded" else weight
+    return {"sku": np.where(rng.random(n) < new, "NEW", sku), "w": weight, "price": np.exp(rng.normal(3, 1.5, n))}
+
+
+@pytest.mark.parametrize(("labels", "seed"), [(20, 39003), (30, 39003), (60, 39003), (200, 39004)])
+def test_a_new_label_among_many_is_named(labels, seed):
+    """The alarms said "no column clearly by itself", beside an interval that excluded zero and a p-value of 0.57."""
+    rng = np.random.default_rng(seed)
+    large = labels == 200
+    n, m = (5000, 500) if large else (1500, 150)
+    monitor = mm.DriftMonitor.of(shop(rng, n, labels), missing="drop", rng=seed)
+    for batch in range(1, 4):
+        monitor = monitor.step(shop(rng, m, labels, 0.12 * (batch >= 2)))
+    told = monitor.to_dict()
+    assert monitor.alarms[0] == 2
+    assert all(each["changed"].startswith("sku = NEW 0% → ") for each in told["each alarm"])
+    assert "sku = NEW 0% → " in told["answer"]
+    first = told["compared"][0]["columns"][0]
+    assert (first["what"], first["reference"], first["clear"]) == ("sku = NEW", 0.0, True)
+    assert first["pvalue"] < 1e-6
+    assert re.search(r"sku = NEW +\S+e-\d+ +0% ", str(monitor))
+
+
+@pytest.mark.parametrize(("kind", "named"), [("default", "share of w = 30 0% → "), ("rounded", "share of w = ")])
+@pytest.mark.parametrize("seed", [40001, 40002])
+def test_a_value_in_many_rows_is_named(kind, named, seed):
+    """Alarms with p-values of 1e-13 named no column, and no row of the table had the value."""
+    rng = np.random.default_rng(seed)
+    monitor = mm.DriftMonitor.of(shop(rng, 1500, 5), rng=seed)
+    for batch in range(1, 5):
+        monitor = monitor.step(shop(rng, 150, 5, kind=kind * (batch >= 3)))
+    alarms = monitor.to_dict()["each alarm"]
+    assert monitor.alarms[0] == 3
+    assert all(each["changed"].startswith(named) for each in alarms)
+
+
+@pytest.mark.slow
+def test_columns_without_a_change_are_hardly_ever_named():
+    """With many labels, zeros and heavy tails: in no more than 5% of tables, but for errors of the draws."""
+    named, tables = 0, 60
+    for seed in range(tables):
+        rng = np.random.default_rng([73, seed])
+        before, here = (drift_columns.Rows({**shop(rng, n, 60), "z": rng.poisson(0.5, n) * 1.0}) for n in (800, 150))
+        rows = drift_columns.moved_columns(before, here, seed)
+        named += any(row["pvalue"] <= 0.05 for row in rows)
+    assert named <= 8

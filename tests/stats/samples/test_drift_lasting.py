@@ -1,6 +1,7 @@
 """A drift that lasts is reported until it ends, and does not become part of the pool."""
 
 import json
+import re
 
 import numpy as np
 import pandas as pd
@@ -272,3 +273,29 @@ def test_a_drift_ends_whatever_the_offset_of_a_column(start):
         monitor = monitor.step(rows(60, 2.5 if 3 <= batch <= 5 else 0.0))
     assert monitor.alarms[0] == 3
     assert monitor.lasting is None
+
+
+def _overlapping(rng, n, batch=0):
+    """One column differs in batches 3 to 6, another one in batches 5 to 8."""
+    first, second = 0.7 * (3 <= batch <= 6), 0.7 * (5 <= batch <= 8)
+    columns = {"a": 10 + first + rng.normal(size=n), "b": 5 + second + rng.normal(size=n)}
+    return {**columns, "c": rng.gamma(2, 1, n), "d": rng.choice(list("xyz"), n), "e": rng.normal(size=n)}
+
+
+@pytest.mark.parametrize("seed", [36100, 36101])
+def test_the_end_names_each_column_with_its_own_beginning(seed):
+    """It said "The drift since batch 3 (mean b ...) has ended: batches 8 to 10", and batch 8 had raised an alarm."""
+    rng = np.random.default_rng(seed)
+    monitor = mm.DriftMonitor.of(_overlapping(rng, 1000), rng=seed)
+    for batch in range(1, 15):
+        monitor = monitor.step(_overlapping(rng, 100, batch))
+        answer = monitor.to_dict()["answer"]
+        if "has ended" in answer:
+            break
+    said = (
+        r"The drift since batch 3 \(mean a \S+ → 10\S+; since batch 5 mean b \S+ → 5\S+\) has ended: batches (\d+) to"
+    )
+    found = re.search(said, answer)
+    assert found, answer
+    assert int(found[1]) > monitor.alarms[-1] >= 7
+    assert 3 * min(monitor.pvalues[-3:]) > 0.05

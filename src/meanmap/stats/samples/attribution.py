@@ -5,6 +5,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from meanmap.core.labels import are_codes, as_whole
 from meanmap.core.progress import track
 from meanmap.core.rng import Rng
 from meanmap.core.tables.column import robust_scales
@@ -13,8 +14,9 @@ from meanmap.kernels.gram import gram_matrix
 from meanmap.kernels.stationary import Laplace
 from meanmap.stats.designs.exchanges import Exchange
 from meanmap.stats.samples.all_rows import AllRows
+from meanmap.stats.samples.drift_counts import SHARE_OF_COUNTS, smallest_of, smallest_of_counts
 from meanmap.stats.samples.exchanged import exchanged_forms
-from meanmap.stats.samples.scores import LEAST_SPREAD, Scores, grouped_forms, soft_maximum, stepped_down
+from meanmap.stats.samples.scores import LEAST_SPREAD, MOST_LABELS, Scores, grouped_forms, soft_maximum, stepped_down
 from meanmap.stats.samples.shuffling import Place, leaf_at, places_of_columns
 from meanmap.stats.samples.units import Forms
 from meanmap.stats.settings import check_draws
@@ -76,9 +78,46 @@ def attributed(
     elif scores is not None:
         chosen, _ = some_rows(sizes, generator)
         tested = _tested_columns(scores, sizes, chosen, n_permutations, generator, whole)
+        labels = _labels_of(places_of_columns(domain, points, columns, widths), points, sizes, whole)
+        tested = tested._replace(own=_with_counts(tested.own, labels, sizes))
     # A column may vary in all rows and be constant in the complete ones, in which dependences are tested.
     rest = dict.fromkeys(places_of_columns(domain, points, columns, widths), 1.0)
     return Attributed(rest | tested.own, rest | tested.dependence if tested.dependence else {})
+
+
+def _labels_of(
+    places: Mapping[str, Sequence[Place]], points: Points, sizes: Sequence[int], whole: AllRows | None
+) -> dict[str, tuple[np.ndarray, np.ndarray]]:
+    """The labels of columns, as integers, and the samples of the rows that have one."""
+    samples = np.repeat(np.arange(len(sizes)), sizes)
+    if whole is None:
+        leaves = {name: leaf_at(points, each[0]) for name, each in places.items()}
+        return {name: (as_whole(leaf)[:, 0], samples) for name, leaf in leaves.items() if are_codes(leaf)}
+    samples = np.repeat(np.arange(len(sizes)), whole.sizes)
+    codes = {name: each for name, each in whole.columns.items() if np.issubdtype(each.dtype, np.integer)}
+    return {name: (each[each >= 0], samples[each >= 0]) for name, each in codes.items()}
+
+
+def _with_counts(
+    own: Mapping[str, float], labels: Mapping[str, tuple[np.ndarray, np.ndarray]], sizes: Sequence[int]
+) -> dict[str, float]:
+    """P-values combined with those of the rows of each sample with each label, in columns of more labels than have
+    scores, by a weighted Bonferroni correction: a new label among many has no score.
+    """
+    counted = {}
+    for name, (values, samples) in labels.items():
+        found, codes = np.unique(values, return_inverse=True)
+        if len(found) <= MOST_LABELS or name not in own:
+            continue
+        total = np.bincount(codes)
+        parts = [codes[samples == g] for g in range(len(sizes))]
+        inside = [np.bincount(part, minlength=len(found)) for part in parts]
+        known = zip(inside, parts, strict=True)
+        counted[name] = smallest_of([smallest_of_counts(each, total, len(part), len(codes)) for each, part in known])
+    if not counted:
+        return dict(own)
+    of_counts = {name: len(counted) * pvalue / SHARE_OF_COUNTS for name, pvalue in counted.items()}
+    return {name: min(p / (1 - SHARE_OF_COUNTS), of_counts.get(name, 1.0), 1.0) for name, p in own.items()}
 
 
 def _tested_columns(

@@ -146,8 +146,8 @@ class DriftMonitor(Paged):
 
     After an alarm the latest three of the batches that follow are also compared together with the pool before it, in
     their values and in what is missing. While their p-value is at most .05 the drift lasts, which is reported; it has
-    ended when that of three batches exceeds .2. Until then no batch joins the pool. Alarms that follow a false one may
-    then be more frequent than `run_length` says.
+    ended when that of three batches exceeds .2, and none of these raises an alarm or differs by itself. Until then no
+    batch joins the pool. Alarms that follow a false one may then be more frequent than `run_length` says.
 
     All this needs independent rows. Neighbouring readings of a sensor are alike, and so are rows that share a day, a
     shift or a lot: then batches differ by more than chance, and false alarms are far more frequent than `run_length`

@@ -10,12 +10,13 @@ from meanmap.core.moments import seconds
 from meanmap.core.tables.apart import columns_named
 from meanmap.core.tables.kinds import family_of
 from meanmap.core.tables.table import Table
-from meanmap.core.values import Value, label_text
+from meanmap.core.values import Value, label_shown, label_text
 from meanmap.stats.samples.attribution import Attributed
 from meanmap.stats.samples.by_column import ColumnDifference
 from meanmap.stats.samples.comparing import differences_of_all
 from meanmap.stats.samples.drift_cells import pvalue_of
 from meanmap.stats.samples.drift_circles import MeanPlace, parts_of
+from meanmap.stats.samples.drift_counts import SHARE_OF_COUNTS, counts_of_column
 from meanmap.stats.samples.drift_gaps import Gaps
 from meanmap.stats.samples.drift_words import RARELY
 from meanmap.stats.samples.own_rows import OwnRows
@@ -29,6 +30,8 @@ __all__ = ["Rows", "moved_columns", "over_time", "typical", "without_numbers"]
 # spread is shown if the mean does not clearly differ, or if the spread differs by this many standard errors; a value is
 # shown if its frequency has a probability of at most this.
 LEVEL, ERRORS, CHANCE = 0.05, 4.0, 1e-4
+# P-values of counts are exact. They count where they are smaller than the others, even times the number of columns over
+# `SHARE_OF_COUNTS`: hardly any more columns without a change are named.
 # P-values of columns use separate permutations, so the test of all columns, whose p-value is not used, takes few.
 # P-values are from at most this many rows of each side, drawn at random; means and shares are those of all rows.
 FEWEST_DRAWS, MOST_TESTED = 19, 8192
@@ -111,6 +114,11 @@ def moved_columns(before: Rows, here: Rows, seed: int) -> list[dict[str, Any]]:
     for name in wider:
         pvalue = 2 * len(before.columns) * pvalue_of(all_of["x"][name], all_of["y"][name], seed, name)
         own[name] = min(own.get(name, 1.0), pvalue)
+    # Counts, which raise alarms by themselves, are compared too: a label or a number in many of the rows.
+    single = [name for name in own if all_of["x"][name].ndim == 1] if pvalues.own else []
+    for name in single:
+        counted = len(single) * counts_of_column(all_of["x"][name], all_of["y"][name]) / SHARE_OF_COUNTS
+        own[name] = min(own[name], counted)
     relations = _relations(before, here, pvalues)
     found += relations
     related = {name for row in relations for name in row["column"]}
@@ -154,6 +162,15 @@ def moved_columns(before: Rows, here: Rows, seed: int) -> list[dict[str, Any]]:
             other |= {"what": f"share of {each.column} = {value:g}", "reference": shares[0], "batches": shares[1]}
             other |= {"clear": True}
             found.append({**row, **other, "cells": [*(f"{100 * share:.3g}%" for share in shares), ""]})
+    frequent_labels = set[tuple[str, str]]()
+    for name in single:
+        if name in before.circles or (new := _frequent_label(all_of["x"][name], all_of["y"][name])) is None:
+            continue
+        frequent_labels.add((name, new[0]))
+        rows_of = [row for row in found if (row["column"], row["label"], row["of"]) == (name, new[0], "share")]
+        found += [_share_of(name, *new) | {"pvalue": own[name]}] * (not rows_of)
+        for row in rows_of:
+            row["clear"] = True
     found += [
         without_numbers(name, f"distribution of {name}", own.get(name), False)
         for name, column in before.columns.items()
@@ -162,10 +179,12 @@ def moved_columns(before: Rows, here: Rows, seed: int) -> list[dict[str, Any]]:
     sizes = {name: _distance(np.asarray(column), np.asarray(all_of["y"][name])) for name, column in all_of["x"].items()}
     # A clear change of a spread precedes the mean, if that does not clearly differ.
     order = {True: 0, False: 1, None: 2}
-    return sorted(
-        found,
-        key=lambda row: (1.0 if row["pvalue"] is None else row["pvalue"], -_size(row, sizes), order[row["clear"]]),
-    )
+
+    def place(row: dict[str, Any]) -> tuple[Any, ...]:
+        known = (row["column"], row["label"]) not in frequent_labels
+        return 1.0 if row["pvalue"] is None else row["pvalue"], -_size(row, sizes), known, order[row["clear"]]
+
+    return sorted(found, key=place)
 
 
 def _as_shown(rows: Rows, observed: Mapping[str, np.ndarray], means: Mapping[str, MeanPlace]) -> dict[str, np.ndarray]:
@@ -293,6 +312,29 @@ def _frequent(first: np.ndarray, second: np.ndarray) -> tuple[float, float, floa
     if here == 1 or chance > CHANCE:
         return None
     return float(value), before / len(first), here / len(second)
+
+
+def _frequent_label(first: np.ndarray, second: np.ndarray) -> tuple[str, float, float] | None:
+    """The label of `second` that became more frequent than chance explains, the least probable one, and its share in
+    both.
+    """
+    from scipy.stats import hypergeom
+
+    if family_of(first) not in ("label", "boolean"):
+        return None
+    labels, counts = np.unique(second, return_counts=True)
+    before = np.array([np.count_nonzero(first == label) for label in labels])
+    chances = hypergeom.sf(counts - 1, len(first) + len(second), before + counts, len(second)) * len(labels)
+    at = int(chances.argmin())
+    return None if chances[at] > CHANCE else (label_text(labels[at]), before[at] / len(first), counts[at] / len(second))
+
+
+def _share_of(name: str, label: str, before: float, here: float) -> dict[str, Any]:
+    """The row of a label that is not among those with intervals."""
+    row = {"column": name, "what": f"{name} = {label_shown(label)}", "reference": float(before), "batches": float(here)}
+    row |= {"difference": {"estimate": float(here - before), "low": None, "high": None}, "clear": True, "of": "share"}
+    cells = [f"{100 * before:.3g}%", f"{100 * here:.3g}%", f"{100 * (here - before):.3g} points"]
+    return {**row, "label": label, "cells": cells}
 
 
 def _typical(column: np.ndarray) -> Any:

@@ -1,15 +1,17 @@
 """Counts with exact p-values, which can be far smaller than those from random subsets."""
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterable, Iterator
 
 import jax
 import numpy as np
 
 from meanmap.core.labels import are_codes, as_whole
+from meanmap.core.moments import seconds
 from meanmap.core.points import count
+from meanmap.core.tables.kinds import family_of
 from meanmap.core.types import Points
 
-__all__ = ["SHARE_OF_COUNTS", "smallest_of", "smallest_of_counts", "with_counts"]
+__all__ = ["SHARE_OF_COUNTS", "counts_of_column", "smallest_of", "smallest_of_counts", "with_counts"]
 
 # The share of false alarms that counts may raise, so small that other p-values hardly increase. Half of it is for
 # values beyond nearly all others, counted at these depths.
@@ -44,9 +46,27 @@ def counts_pvalue(pool: Points, batch: Points) -> float:
     >>> counts_pvalue(pool, batch) < 1e-3
     True
     """
-    m, n = count(batch), count(pool)
+    return _smallest(_counted(pool, batch, min(count(batch), count(pool))), count(batch), count(pool))
+
+
+def counts_of_column(before: np.ndarray, here: np.ndarray) -> float:
+    """The p-value of the counts of one column alone.
+
+    Examples
+    --------
+    >>> usual = np.repeat([f"city {k}" for k in range(50)], 20)
+    >>> counts_of_column(usual, np.append(usual[::10], ["Ulm"] * 8)) < 1e-5
+    True
+    """
+    m, n = len(here), len(before)
+    if family_of(before) in ("label", "boolean"):
+        return _smallest(((False, counts) for counts in _of_labels(before, here)), m, n)
+    return _smallest(_of_numbers(seconds(before)[:, None], seconds(here)[:, None], min(m, n)), m, n)
+
+
+def _smallest(found: Iterable[tuple[bool, np.ndarray]], m: int, n: int) -> float:
     counted: tuple[list[np.ndarray], list[np.ndarray]] = [], []
-    for of_few, counts in _counted(pool, batch, min(m, n)):
+    for of_few, counts in found:
         counted[of_few].append(counts)
     together = [np.concatenate(counts, axis=1) for counts in counted if counts]
     return smallest_of([smallest_of_counts(inside, total, m, n + m) for total, inside in together])
@@ -73,17 +93,27 @@ def _counted(pool: Points, batch: Points, k: int) -> Iterator[tuple[bool, np.nda
     for before, here in zip(jax.tree.leaves(pool), jax.tree.leaves(batch), strict=True):
         if are_codes(before):
             for one, other in zip(as_whole(before).T, as_whole(here).T, strict=True):
-                labels, codes = np.unique(np.concatenate([one, other]), return_inverse=True)
-                with_label = np.stack([np.bincount(part, minlength=len(labels)) for part in (codes, codes[len(one) :])])
-                yield False, with_label
-                if len(labels) > 2:  # of two labels one is counted by the other
-                    yield False, np.array([[len(codes)], [len(other)]]) - with_label
+                yield from ((False, counts) for counts in _of_labels(one, other))
         elif isinstance(before, np.ndarray) and before.ndim == 2:
-            both = np.sort(np.concatenate([before, here]), axis=0)
-            for all_of, some in ((both, here), (-both[::-1], -here)):
-                yield from _largest(all_of, some, k)
-            modes = np.array([_mode(column) for column in both.T])
-            yield False, np.stack([(both == modes).sum(axis=0), (here == modes).sum(axis=0)])
+            yield from _of_numbers(before, here, k)
+
+
+def _of_labels(before: np.ndarray, here: np.ndarray) -> Iterator[np.ndarray]:
+    """Counts of rows with each label, and without it."""
+    labels, codes = np.unique(np.concatenate([before, here]), return_inverse=True)
+    with_label = np.stack([np.bincount(part, minlength=len(labels)) for part in (codes, codes[len(before) :])])
+    yield with_label
+    if len(labels) > 2:  # of two labels one is counted by the other
+        yield np.array([[len(codes)], [len(here)]]) - with_label
+
+
+def _of_numbers(before: np.ndarray, here: np.ndarray, k: int) -> Iterator[tuple[bool, np.ndarray]]:
+    """Counts of rows among the largest and the smallest values of columns, and with the most frequent value."""
+    both = np.sort(np.concatenate([before, here]), axis=0)
+    for all_of, some in ((both, here), (-both[::-1], -here)):
+        yield from _largest(all_of, some, k)
+    modes = np.array([_mode(column) for column in both.T])
+    yield False, np.stack([(both == modes).sum(axis=0), (here == modes).sum(axis=0)])
 
 
 def _largest(both: np.ndarray, here: np.ndarray, k: int) -> Iterator[tuple[bool, np.ndarray]]:

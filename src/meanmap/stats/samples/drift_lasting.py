@@ -24,7 +24,7 @@ __all__ = ["Ended", "Lasting", "after_alarm"]
 # The latest batches that are compared together: this many, and at most this many rows of each.
 BATCHES, MOST_ROWS = 3, 2000
 # A drift is seen while the p-value of these batches, among this many random subsets, is at most the first number, and
-# has ended when that of all of them exceeds the second.
+# has ended when that of all of them exceeds the second, and none of them differs by itself.
 SEEN, ENDED, DRAWS = 0.05, 0.2, 199
 
 
@@ -109,7 +109,7 @@ class Lasting(Value):
 
     @property
     def has_ended(self) -> bool:
-        """Whether enough batches look like those before the alarm."""
+        """Whether enough batches together look like those before the alarm."""
         return self.count >= BATCHES and self.pvalue > ENDED and not self.certain
 
     def said(self, since: str = "") -> str:
@@ -196,4 +196,11 @@ def after_alarm(
         return Lasting(since, certain=certain, moments=moments), False
     stepped = before.lasting.step(before, after, points, missing)
     lasting = replace(stepped, certain=certain, moments={**stepped.moments, **moments})
-    return (None, True) if lasting.has_ended and not after.alarm else (lasting, False)
+    return (None, True) if lasting.has_ended and _are_quiet(after) else (lasting, False)
+
+
+def _are_quiet(monitor: "DriftMonitor") -> bool:
+    """Whether none of the latest batches raised an alarm or differs by itself."""
+    of_gaps = [] if monitor.gaps is None else monitor.gaps.pvalues[-BATCHES:]
+    alone = smallest_of([*monitor.pvalues[-BATCHES:], *of_gaps])
+    return alone > SEEN and monitor.alarms[-1] <= len(monitor.pvalues) - BATCHES

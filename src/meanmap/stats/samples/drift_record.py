@@ -13,7 +13,7 @@ from meanmap.stats.samples.drift_copies import Copies, Copy
 from meanmap.stats.samples.drift_gaps import Gaps
 from meanmap.stats.samples.drift_observed import columns_of_rows, of_one_number
 from meanmap.stats.samples.drift_persistent import Persistent
-from meanmap.stats.samples.drift_words import RARELY, clear_in, in_one_line
+from meanmap.stats.samples.drift_words import RARELY, change_in, clear_in, in_one_line
 from meanmap.stats.samples.run_length import ALLOWANCE
 
 __all__ = ["MOST_EXPLAINED", "Compared", "Drift", "Record", "by_column"]
@@ -54,13 +54,14 @@ class Span(Value):
 @dataclass(frozen=True, eq=False, repr=False)
 class Brief(Span):
     """A drift whose rows are no longer kept: what changed, as a text, in which columns, in which of these surely, and
-    whether an earlier drift went on.
+    whether an earlier drift went on; and the clearest change of each column as a text.
     """
 
     changed: str
     named: tuple[Any, ...] = ()
     surely: tuple[Any, ...] = ()
     goes_on: bool = False
+    told: dict[Any, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -110,6 +111,11 @@ class Drift(Span):
     def surely(self) -> tuple[Any, ...]:
         """Those of them whose p-values are small: in a row of alarms others are named by chance now and then."""
         return _keys([row for row in clear_in(self.columns) if row["pvalue"] <= RARELY])
+
+    @property
+    def told(self) -> dict[Any, str]:
+        """The clearest change of each of the named columns, as a text."""
+        return {_key(row): change_in(row) for row in reversed(clear_in(self.columns))}
 
 
 # A drift, and a row for each column, with the values of all batches.
@@ -262,11 +268,15 @@ class Record(Value):
 
 
 def _brief(drift: Drift) -> Brief:
-    return Brief(drift.first, drift.last, drift.changed, drift.named, drift.surely, drift.goes_on)
+    return Brief(drift.first, drift.last, drift.changed, drift.named, drift.surely, drift.goes_on, drift.told)
 
 
 def _keys(rows: Sequence[Mapping[str, Any]]) -> tuple[Any, ...]:
-    return tuple(dict.fromkeys((row["column"], row["of"] == "missing") for row in rows))
+    return tuple(dict.fromkeys(map(_key, rows)))
+
+
+def _key(row: Mapping[str, Any]) -> tuple[Any, bool]:
+    return row["column"], row["of"] == "missing"
 
 
 def _wider(own: Mapping[str, np.ndarray], columns: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:

@@ -14,6 +14,7 @@ __all__ = [
     "RARELY",
     "alarms_in_lines",
     "alike_once",
+    "change_in",
     "clear_in",
     "ended_in",
     "in_lines",
@@ -87,16 +88,17 @@ def _again(spans: Sequence[str]) -> str:
     return f"  {which} at {spans[-1]}, looked much the same"
 
 
-def clear_in(found: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+def clear_in(rows: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
     """The rows of columns that have clearly changed by themselves; and of other columns whose own p-value is small, as
-    that of a new label that few rows have, the first row.
+    that of a new label that few rows have, the first row. If there is none, those whose interval excludes zero.
     """
-    small = [each for each in found if each["pvalue"] is not None and each["pvalue"] <= LEVEL]
+    small = [each for each in rows if each["pvalue"] is not None and each["pvalue"] <= LEVEL]
     clear = {each["column"] for each in small if each["clear"]}
     first = {each["column"]: each for each in reversed(small) if each["pvalue"] <= RARELY}
-    return [
+    found = [
         each for each in small if each["clear"] or (each["column"] not in clear and each is first.get(each["column"]))
     ]
+    return found or [each for each in rows if each["clear"] and each["pvalue"] is not None]
 
 
 def in_one_line(found: Sequence[Mapping[str, Any]]) -> str:
@@ -105,7 +107,7 @@ def in_one_line(found: Sequence[Mapping[str, Any]]) -> str:
     Examples
     --------
     >>> row = {"column": "weight", "what": "mean weight", "pvalue": 0.01, "clear": True, "cells": ["5.1", "7.3", ""]}
-    >>> in_one_line([row, {**row, "pvalue": 0.4}]), in_one_line([{**row, "pvalue": 0.4}])
+    >>> in_one_line([row, {**row, "pvalue": 0.4}]), in_one_line([{**row, "clear": False, "pvalue": 0.4}])
     ('mean weight 5.1 → 7.3', 'no column clearly by itself')
     >>> label = {"label": "Ulm", "what": "city = Ulm", "pvalue": 0.002, "clear": False, "cells": ["0%", "3%", ""]}
     >>> in_one_line([{**label, "column": "city"}, {**label, "column": "city", "what": "city = Rom"}])
@@ -113,13 +115,14 @@ def in_one_line(found: Sequence[Mapping[str, Any]]) -> str:
     >>> in_one_line([{**row, "pvalue": 0.002, "clear": False, "label": None}])
     'distribution of weight'
     """
-    changes = []
-    for each in clear_in(found):
-        if not each["clear"] and each["label"] is None:  # the mean need not be what differs
-            changes.append(_short(f"distribution of {each['column']}"))
-        else:
-            changes.append(f"{_short(each['what'])} {' → '.join(filter(None, each['cells'][:2]))}".rstrip())
-    return in_few_words(changes, MOST_CHANGES) or NOTHING
+    return in_few_words([change_in(each) for each in clear_in(found)], MOST_CHANGES) or NOTHING
+
+
+def change_in(row: Mapping[str, Any]) -> str:
+    """A change, with the values in the reference and in the batches."""
+    if not row["clear"] and row["label"] is None:  # the mean need not be what differs
+        return _short(f"distribution of {row['column']}")
+    return f"{_short(row['what'])} {' → '.join(filter(None, row['cells'][:2]))}".rstrip()
 
 
 def lasts_in(monitor: Any, since: str = "", names: Sequence[str] = ()) -> str:
@@ -133,7 +136,7 @@ def lasts_in(monitor: Any, since: str = "", names: Sequence[str] = ()) -> str:
     later = any(each.first > lasting.since and each.last not in repeats for each in drifts)
     drift = drifts[-1] if drifts else None
     if drift is None or not later or lasting.certain or not lasting.latest:
-        return lasting.sentence(since, changed_since(monitor, lasting.since))
+        return lasting.sentence(since, changed_since(monitor, lasting.since, names=names))
     changed = drift.changed if drift.changed != NOTHING else ""
     number = len(lasting.latest)
     compared = "latest batch" if number == 1 else f"latest {number} batches together"
@@ -144,11 +147,23 @@ def lasts_in(monitor: Any, since: str = "", names: Sequence[str] = ()) -> str:
     )
 
 
-def changed_since(monitor: Any, since: int, until: float = math.inf) -> str:
-    """What changed at the latest alarm of some batches that names a column; nothing if none does."""
-    drifts = monitor.record.every if monitor.record else ()
-    named = [drift.changed for drift in drifts if since <= drift.last <= until and drift.changed != NOTHING]
-    return named[-1] if named else ""
+def changed_since(monitor: Any, since: int, until: float = math.inf, names: Sequence[str] = ()) -> str:
+    """What changed at the alarms of some batches, each column as at the latest of them and, if a later drift brought
+    it, with the batch since which it differs; nothing if no column is named.
+    """
+    drifts = [drift for drift in (monitor.record.every if monitor.record else ()) if since <= drift.last <= until]
+    begun: dict[Any, int] = {}
+    told: dict[Any, str] = {}
+    for drift in drifts:
+        new = drift.surely if begun else drift.named  # others are named by chance now and then
+        begun |= dict.fromkeys((key for key in new if key not in begun), drift.first if begun else since)
+        told |= {key: said for key, said in drift.told.items() if key in begun}
+    parts = []
+    for first in sorted(set(begun.values())):
+        begin = f"since {names[first - 1] if names else f'batch {first}'} " * (first > since)
+        some = [told[key] for key, at in begun.items() if at == first]
+        parts.append(f"{begin}{in_few_words(some, MOST_CHANGES)}")
+    return "; ".join(parts)
 
 
 def latest_in(alarms: Sequence[tuple[str, str]]) -> str:
@@ -167,7 +182,11 @@ def ended_in(monitor: Any, alarms: Sequence[tuple[str, str]], names: Sequence[st
     strata or a margin.
     """
     ended = monitor.ended
-    return latest_in(alarms) if ended is None else ended.sentence(changed_since(monitor, ended.since, ended.at), names)
+    return (
+        latest_in(alarms)
+        if ended is None
+        else ended.sentence(changed_since(monitor, ended.since, ended.at, names), names)
+    )
 
 
 def drawn(values: Sequence[float]) -> str:

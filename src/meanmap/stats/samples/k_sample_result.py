@@ -164,8 +164,9 @@ class ColumnsResult(TestResult):
     def column_pvalues(self, rng: Seed = None, *, n_permutations: int = 999) -> dict[str, float]:
         """A p-value for each column, corrected for the number of columns, the smallest first.
 
-        It tests whether the column's marginal distribution differs (by scores of its ranks), or its dependence on one
-        other column (by products of scores, of at most 1000 points). The family-wise error rate is at most the level:
+        It tests whether the column's marginal distribution differs (by scores of its ranks, or of its 16 most frequent
+        labels; with more labels also by the exact p-value of the rows with each), or its dependence on one other column
+        (by products of scores, of at most 1000 points). The family-wise error rate is at most the level:
         exactly for marginal distributions, for any differences in other columns, and asymptotically for products.
         Differences that only appear in three or more columns together are not attributed to any column.
 

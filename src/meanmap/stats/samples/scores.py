@@ -21,6 +21,7 @@ from meanmap.stats.settings import WHOLE
 __all__ = [
     "COMMON",
     "LEAST_SPREAD",
+    "MOST_LABELS",
     "OF_NUMBERS",
     "ROUNDING",
     "Scores",
