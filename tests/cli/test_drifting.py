@@ -622,3 +622,16 @@ def test_a_column_without_values_hides_no_other(tmp_path):
     assert {row["column"] for row in second if row["clear"]} == {"humidity", "length"}
     (told,) = [note for note in said["notes"] if "the alarm is about missing values" in note]
     assert told.startswith("b1.csv: ")
+
+
+def test_a_corrected_file_of_an_earlier_run_is_said_to_count_as_the_newest(tmp_path):
+    rng = np.random.default_rng(8)
+    for name, n in (("reference", 400), ("b1", 60), ("b2", 60)):
+        written(tmp_path, rng, name, n)
+    asked = [tmp_path / "reference.csv", tmp_path / "b?.csv", "--seed", 0, "--state", tmp_path / "state"]
+    assert "changed since an earlier run" not in run(*asked).stdout
+    written(tmp_path, rng, "b1", 60)
+    found = " ".join(run(*asked).stdout.split())
+    assert "1 file was read by an earlier run and skipped" in found
+    assert "b1.csv has changed since an earlier run read it: it counts as a new batch after all others" in found
+    assert "changed since an earlier run" not in run(*asked).stdout

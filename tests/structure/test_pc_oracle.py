@@ -140,7 +140,10 @@ def test_a_pair_whose_dependence_nearly_cancels_is_named_with_what_to_type():
     assert found.mark("t", "y") is None
     (note,) = (note for note in found.report.notes if "contradicts" in note)
     assert note.startswith("t → z ← y contradicts")
-    assert "t and y were found independent without conditioning on anything (p = 1). If z is not an effect" in note
+    assert (
+        "t and y were found independent without conditioning on anything (p = 1) and dependent given z (p = 0). "
+        in note
+    )
     assert "nearly cancel, and their edge is missing: required=[('t', 'y')] adds it." in note
     wide = mm.pc(
         Contradictory([*answers, (("x", "y"), "z"), (("x", "t"), "z")], "yztx"), tiers=[["x", "z"], ["t"], ["y"]]
@@ -214,6 +217,27 @@ def test_separators_that_disagree_are_told():
     found = mm.pc(Contradictory(answers))
     assert (found.mark("a", "b"), found.mark("b", "d")) == ("—", "—")
     assert any("do not say whether b is an effect of both" in note for note in found.report.notes)
+
+
+@pytest.mark.parametrize(
+    "tiers",
+    [[["b"], ["a", "c", "d"]], [["a", "c", "d"], ["b"]], [["a"], ["b"], ["d", "c"]]],
+    ids=["first", "last", "between"],
+)
+def test_what_tiers_say_is_not_left_to_the_tests(tiers):
+    """Whether b is an effect of both a and d is known from the tiers."""
+    answers = [("ad", ""), ("ad", "b"), ("ac", ""), ("cd", ""), ("bc", "")]
+    found = mm.pc(Contradictory(answers), tiers=tiers)
+    assert not any("do not say whether b" in note for note in found.report.notes)
+    assert not any("contradicts" in note for note in found.report.notes)
+    assert any("do not say whether b" in note for note in mm.pc(Contradictory(answers)).report.notes)
+
+
+def test_a_pair_that_is_known_to_be_apart_is_not_said_to_be_removed_narrowly():
+    values = {"ab": 0.06, "ac": 0.11, "de": 0.051}
+    found = mm.pc(Narrow(values), forbidden=[("d", "e"), ("e", "d")])
+    narrow = [note for note in found.report.notes if "removed narrowly" in note]
+    assert [note.partition(" was removed")[0] for note in narrow] == ["a — b"]
 
 
 def test_most_given_stops_the_search():

@@ -8,9 +8,12 @@ from pathlib import Path
 from typing import Any
 
 from meanmap.cli.options import refused
+from meanmap.core.language import in_few_words
 
 __all__ = ["Kept"]
 
+# A note names this many files.
+MOST_NAMED = 3
 FIELDS = ("monitor", "batches", "asked", "reference", "files")
 
 
@@ -52,7 +55,7 @@ class Kept:
     def unseen(self, path: Path, files: Sequence[str], notes: list[str]) -> tuple[list[str], dict[str, str]]:
         """The files that no earlier run has read, and which of them repeat the content of one that was read.
 
-        A note reports the files that were read before.
+        Notes report the files that were read before, and those that have changed since.
         """
         read, places = set(self.files), dict(reversed(self.files))
         found = {file: (_digest(file), _place(file, path)) for file in files}
@@ -60,6 +63,16 @@ class Kept:
         if len(left) < len(files):
             known = len(files) - len(left)
             notes.append(f"{known} file{'s were' if known > 1 else ' was'} read by an earlier run and skipped")
+        known_places = {place for _, place in self.files}
+        changed = [file for file in left if file != "-" and found[file][1] in known_places]
+        if changed:
+            many, names = len(changed) > 1, in_few_words([Path(file).name for file in changed], MOST_NAMED)
+            notes.append(
+                f"{names} {'have' if many else 'has'} changed since an earlier run read {'them' if many else 'it'}: "
+                f"{'they count as new batches' if many else 'it counts as a new batch'} after all others, and the "
+                "earlier rows still count. To count the corrected rows alone, in their place, pass all files with "
+                "another --state file"
+            )
         return left, {file: places[found[file][0]] for file in left if found[file][0] in places}
 
     def write(self, path: Path, reference: str, before: "Kept | None", files: Sequence[str]) -> None:

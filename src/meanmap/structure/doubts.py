@@ -33,10 +33,12 @@ def notes_of_search(
         f"{names[a]} → {names[b]} ← {names[c]}{CONTRADICTS}it was not used to orient edges."
         f"{_cancelled(names, answers, (a, b, c), level, barred)}{_hidden(names, (a, b, c), found.conflicting)}"
         for a, b, c in found.conflicting
+        if not _as_known(answers, (a, b, c), level, barred)
     ]
     unsaid = [
         f"{names[a]} — {names[b]} — {names[c]}: the tests do not say whether {names[b]} is an effect of both."
         for a, b, c in found.ambiguous
+        if not (barred[a, b] or barred[c, b] or (barred[b, a] and barred[b, c]))  # known without tests
     ]
     both_ways = [f"{names[a]} — {names[b]} would have to point both ways: it was left undirected." for a, b in refused]
     narrowly = _narrowly(names, answers, level, barred)
@@ -54,6 +56,14 @@ def few(notes: list[str]) -> list[str]:
     if len(notes) <= MOST_NOTED:
         return notes
     return [f"{notes[0]} The same holds for {len(notes) - 1} other triples or edges."]
+
+
+def _as_known(answers: Answers, triple: tuple[int, int, int], level: float, barred: np.ndarray) -> bool:
+    """Whether prior knowledge says that b is no effect of both a and c, and a separating set with b agrees: others may
+    separate a and c, too, as their dependence through b is weak.
+    """
+    a, b, c = triple
+    return bool(barred[a, b] or barred[c, b]) and any(b in given and p > level for given, p in answers.of(a, c).items())
 
 
 def _cancelled(names: Sequence[str], answers: Answers, triple: tuple[int, int, int], level: float, barred: Any) -> str:
@@ -97,6 +107,8 @@ def _narrowly(names: Sequence[str], answers: Answers, level: float, barred: np.n
     """Notes on the removed edges whose largest p-value is the nearest to the level."""
     near: list[tuple[float, tuple[int, int], tuple[int, ...]]] = []
     for (a, b), asked in answers.pvalues.items():
+        if barred[a, b] and barred[b, a]:  # no edge to be added
+            continue
         apart = max(asked, key=lambda given: asked[given])
         if level < asked[apart] <= NARROW * level:
             near.append((asked[apart], (b, a) if barred[a, b] else (a, b), apart))

@@ -242,6 +242,10 @@ def _search(
     adjacency, answers = find_skeleton(tests, level, knowledge, most_given, executor)
     lost = _rejoined(tests, adjacency, answers, level)
     found = find_colliders(adjacency, answers, level, knowledge, max(answers.levels, default=0))
+    if most_given != 0:  # whether the data agree with what is known: the search may have asked given nothing alone
+        for a, b, c in found.conflicting:
+            if knowledge.barred[[a, c], b].any():
+                answers.ask([(a, c)], (b,))
     matrix, refused = meek(found.matrix, knowledge.barred, [*found.ambiguous, *found.conflicting])
     notes = (*few(lost), *notes_of_search(tests, answers, found, refused, level, knowledge.barred))
     return matrix, answers, notes, found.doubted(matrix, refused, knowledge)

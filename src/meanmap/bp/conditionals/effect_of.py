@@ -129,7 +129,7 @@ def effect_of(
     if adjusted and unsupported * (1 - found.straight) > NOTED:
         rare = f"in {in_percent(unsupported)}% of rows one of the two values is rare"
         notes += (f"{rare}: there the effect is extrapolated, which intervals do not account for.",)
-    if columns[of].labels is None and not exact and adjusted is not None and found.straight < 0.5:
+    if columns[of].labels is None and not exact and adjusted is not None and found.linear < 0.5:
         notes += _of_small_step(t[:, 0], [arm[0, 0] for arm in arms], on, of)
     if exact:
         for name in adjusted or ():

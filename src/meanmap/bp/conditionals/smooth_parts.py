@@ -30,8 +30,9 @@ QUARTILE = 0.6745
 class Part:
     """The functions of a part, and whether they are rough.
 
-    `detail` is 0 for functions of the adjustment variables alone, 1 for gentle curves of the cause, 2 for any curves of
-    it, 3 for their products with the adjustment variables, and 4 for rough functions of the cause.
+    `detail` is 0 for functions of the adjustment variables alone, 1 for their products with a line in the cause, 2 for
+    gentle curves of it, 3 for any curves, 4 for the products of these with the adjustment variables, and 5 for rough
+    functions of the cause.
     """
 
     detail: int
@@ -43,9 +44,9 @@ class SmoothParts:
     """Regression features of a cause t and of adjustment variables z.
 
     Features are linear in all columns, polynomials of the ranks of t, and functions of Matérn 5/2 kernels: of numbers
-    in t; of each number in z, added up; of all of z together; and of z and squares in it, times a linear function and
-    such a function of t. Labels, coded as indicators, have the kernel of equal labels. The scale of a kernel is that of
-    its column, by quartiles or the standard deviation.
+    in t; of each number in z, added up; of all of z together; and of z and squares in it, times a line in t, and times
+    a line and such a function of t. Labels, coded as indicators, have the kernel of equal labels. The scale of a kernel
+    is that of its column, by quartiles or the standard deviation.
 
     Breaks are linear columns; those of z and of t also have products with the other variable and with each other.
     Smaller breaks are left to rough parts: random walks along the ranks of each number, and products of those of t and
@@ -138,21 +139,27 @@ class SmoothParts:
         return np.repeat([False, *(kind.detail > 0 for kind in self.kinds)], self.sizes)
 
     @property
+    def curved(self) -> np.ndarray:
+        """Whether columns of a design make the effect of the cause nonlinear, (p,)."""
+        return np.repeat([False, *(kind.detail > 1 for kind in self.kinds)], self.sizes)
+
+    @property
     def slow(self) -> np.ndarray:
         """Whether columns of a design are curves of the cause that change slowly, (p,): the first ones of each part."""
         first = np.concatenate([np.arange(size) < SLOW for size in self.sizes])
-        curves = [not kind.rough and kind.detail in (1, 2) for kind in self.kinds]
+        curves = [not kind.rough and kind.detail in (2, 3) for kind in self.kinds]
         return first & np.repeat([False, *curves], self.sizes)
 
     @property
     def models(self) -> list[np.ndarray]:
         """The parts of nested regressions, the simplest first.
 
-        They are linear in a cause that is a number, then add curves of it, their products with the adjustment
-        variables, and rough parts. Labels, and numbers with a break, have all parts.
+        They are linear in a cause that is a number, then let the slope vary with the adjustment variables, and add
+        curves, their products with the adjustment variables, and rough parts. Labels, and numbers with a break, have
+        all parts.
         """
         straight = self.widths[0] == 1 and all(each.column != 0 for each in self.breaks)
-        found = [np.array([kind.detail <= most for kind in self.kinds]) for most in range(0 if straight else 4, 5)]
+        found = [np.array([kind.detail <= most for kind in self.kinds]) for most in range(0 if straight else 5, 6)]
         return [each for k, each in enumerate(found) if k == 0 or (each != found[k - 1]).any()]
 
     def __call__(self, rows: np.ndarray) -> np.ndarray:
@@ -168,9 +175,9 @@ class SmoothParts:
         numbers = [k for k, width in enumerate(self.widths) if width == 1]
         of_t, of_z = range(self.of_cause), range(self.of_cause, len(blocks))
         rough = {k: self._walk(rows, blocks[k].start) for k in numbers} if self.rough else {}
-        parts = [(Part(1), self._gentle(rows, blocks[k].start)) for k in of_t if k in numbers and self.rough]
-        parts += [(Part(2), alone[k]) for k in of_t if k in numbers]
-        walks = [(Part(4 if k in of_t else 0, rough=True), walk) for k, walk in rough.items()]
+        parts = [(Part(2), self._gentle(rows, blocks[k].start)) for k in of_t if k in numbers and self.rough]
+        parts += [(Part(3), alone[k]) for k in of_t if k in numbers]
+        walks = [(Part(5 if k in of_t else 0, rough=True), walk) for k, walk in rough.items()]
         if not of_z:
             return parts + walks
         standard, spanning = (rows - self.mean) / self.scale, (self.rows - self.mean) / self.scale
@@ -188,10 +195,12 @@ class SmoothParts:
             together = self._between(rows, z, len(of_z))
             parts.append((Part(0), together + broken_z**2))
             with_cause = with_cause + len(of_z) * together
-        parts.append((Part(3), (np.sum(own, axis=0) + broken_t) * with_cause / len(of_z)))
+        lines = [standard[:, [k]] @ spanning[:, [k]].T for k in (blocks[k].start for k in of_t if k in numbers)]
+        parts += [(Part(1), np.sum(lines, axis=0) * with_cause / len(of_z))] if lines else []
+        parts.append((Part(4), (np.sum(own, axis=0) + broken_t) * with_cause / len(of_z)))
         if rough:
             both = (np.sum([rough.get(k, alone[k]) for k in side], axis=0) for side in (of_t, of_z))
-            walks.append((Part(4, rough=True), np.prod(list(both), axis=0)))
+            walks.append((Part(5, rough=True), np.prod(list(both), axis=0)))
         return parts + walks
 
     def _gentle(self, rows: np.ndarray, column: int) -> np.ndarray:

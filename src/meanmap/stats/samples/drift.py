@@ -24,6 +24,7 @@ from meanmap.plots.facts import Page
 from meanmap.plots.paged import Paged
 from meanmap.stats.samples.drift_apart import Unused, with_gaps
 from meanmap.stats.samples.drift_far import SHARE_OF_FAR, FarCells
+from meanmap.stats.samples.drift_frequent import SHARE_OF_FREQUENT, FrequentLabels
 from meanmap.stats.samples.drift_gaps import Gaps
 from meanmap.stats.samples.drift_lasting import Ended, Lasting
 from meanmap.stats.samples.drift_lost import SHARE_OF_LOST, LostLabels
@@ -98,6 +99,8 @@ class DriftMonitor(Paged):
         The latest drift that has ended: `ended.since`, and `ended.at`, the batch after which it had.
     labels : LostLabels or None
         The number of rows since each label of the reference was last seen; None with strata or a margin.
+    frequent : FrequentLabels or None
+        The rows of each label in the reference, for labels that become frequent; None with strata or a margin.
     far : FarCells or None
         The latest batches that hold cells far outside the range of the reference; None with strata or a margin.
     persistent : Persistent or None
@@ -124,9 +127,10 @@ class DriftMonitor(Paged):
     with the most frequent value, with each label, and among the k largest and smallest values of each column, for k =
     1, 2, 3, 4, 6, 8, ... and the size of the batch, are hypergeometric.
 
-    A label that no row had for so long that this hardly happens by chance raises an alarm, too: a fiftieth of the false
-    alarms is left to lost labels. So do cells far outside the range of the reference in batch after batch (one single
-    cell is noted): a five-hundredth is left to these, for tails no heavier than those of Cauchy's distribution.
+    A label that no row had for so long that this hardly happens by chance raises an alarm, too, and so does one with
+    more rows of a batch than its rows of the reference explain, such as a new one: a fiftieth of the false alarms is
+    left to each. So do cells far outside the range of the reference in batch after batch (one single cell is noted): a
+    five-hundredth is left to these, for tails no heavier than those of Cauchy's distribution.
 
     P-values of single batches may raise half of the false alarms, and evidence, which accumulates under lasting drift,
     a quarter (Lucas 1982; half where single columns are not watched). Evidence is the cumulative sum S_t = max(0,
@@ -214,6 +218,7 @@ class DriftMonitor(Paged):
     lasting: Lasting | None = None
     ended: Ended | None = None
     labels: LostLabels | None = None
+    frequent: FrequentLabels | None = None
     far: FarCells | None = None
     persistent: Persistent | None = None
 
@@ -362,7 +367,8 @@ class DriftMonitor(Paged):
     @property
     def pvalue_limit(self) -> float:
         """A single p-value of at most this raises an alarm, also one of missing values if these are watched."""
-        others = SHARE_OF_LOST * (self.labels is not None) + SHARE_OF_FAR * (self.far is not None)
+        watched = ((self.labels, SHARE_OF_LOST), (self.frequent, SHARE_OF_FREQUENT), (self.far, SHARE_OF_FAR))
+        others = sum(share for each, share in watched if each is not None)
         return (1 / (4 if self.gaps else 2) - others) / self.run_length
 
     def exceeded(self, evidence: float, pvalue: float) -> bool:

@@ -24,7 +24,7 @@ from meanmap.stats.samples.relations import changed_relations
 from meanmap.stats.samples.two_sample import two_sample_test
 from meanmap.stats.settings import LEAST_POINTS
 
-__all__ = ["Rows", "moved_columns", "over_time", "typical", "without_numbers"]
+__all__ = ["Rows", "moved_columns", "over_time", "share_of", "typical", "without_numbers"]
 
 # The spread of a column, and a value that became frequent, are also shown if the column's p-value is at most this. The
 # spread is shown if the mean does not clearly differ, or if the spread differs by this many standard errors; a value is
@@ -168,7 +168,7 @@ def moved_columns(before: Rows, here: Rows, seed: int) -> list[dict[str, Any]]:
             continue
         frequent_labels.add((name, new[0]))
         rows_of = [row for row in found if (row["column"], row["label"], row["of"]) == (name, new[0], "share")]
-        found += [_share_of(name, *new) | {"pvalue": own[name]}] * (not rows_of)
+        found += [share_of(name, *new) | {"pvalue": own[name]}] * (not rows_of)
         for row in rows_of:
             row["clear"] = True
     found += [
@@ -329,7 +329,7 @@ def _frequent_label(first: np.ndarray, second: np.ndarray) -> tuple[str, float, 
     return None if chances[at] > CHANCE else (label_text(labels[at]), before[at] / len(first), counts[at] / len(second))
 
 
-def _share_of(name: str, label: str, before: float, here: float) -> dict[str, Any]:
+def share_of(name: str, label: str, before: float, here: float) -> dict[str, Any]:
     """The row of a label that is not among those with intervals."""
     row = {"column": name, "what": f"{name} = {label_shown(label)}", "reference": float(before), "batches": float(here)}
     row |= {"difference": {"estimate": float(here - before), "low": None, "high": None}, "clear": True, "of": "share"}

@@ -58,7 +58,8 @@ class Lasting(Value):
     count : int
         The number of batches after the alarm.
     certain : tuple of str
-        What lasts for certain: lost labels that have not come back, and cells far outside in batch after batch.
+        What lasts for certain: lost labels that have not come back, labels that are too frequent, and cells far
+        outside in batch after batch.
     missing : str
         The columns with more missing values, if the p-value is theirs.
     moments : dict
@@ -186,6 +187,7 @@ def after_alarm(
     if before.strata is not None:
         return None, not after.alarm
     certain = () if after.labels is None else tuple(f"{label} has not come back" for label in after.labels.gone)
+    certain = certain if after.frequent is None else (*certain, *after.frequent.gone_on)
     certain = certain if after.far is None else (*certain, *after.far.gone_on)
     moments = {} if after.persistent is None else after.persistent.directions
     if before.lasting is None:

@@ -11,7 +11,7 @@ from meanmap.core.tables.kinds import family_of
 from meanmap.core.tables.table import Table
 from meanmap.core.values import Value, label_text
 
-__all__ = ["SHARE_OF_LOST", "LostLabels"]
+__all__ = ["SHARE_OF_LOST", "LostLabels", "labels_of"]
 
 # The share of false alarms that lost labels may raise, and the least number of rows of the reference with a label that
 # is looked for.
@@ -49,7 +49,7 @@ class LostLabels(Value):
     def of(cls, reference: Table, run_length: float) -> "LostLabels | None":
         """The state before the first batch; None without labels."""
         names, labels, counts = [], [], []
-        for name, found in _labels(reference).items():
+        for name, found in labels_of(reference).items():
             for label, number in zip(*found, strict=True):
                 if number >= LEAST:
                     names.append(name)
@@ -72,7 +72,7 @@ class LostLabels(Value):
         At most one such stretch of batches begins with each batch, so alarms for a label are at most as frequent as
         this probability.
         """
-        here = {name: set(found) for name, (found, _) in _labels(batch).items() if name not in apart}
+        here = {name: set(found) for name, (found, _) in labels_of(batch).items() if name not in apart}
         unseen = self.unseen.copy()
         for k, (name, label) in enumerate(zip(self.names, self.labels, strict=True)):
             if name in here and (label in here[name] or unseen[k] >= 0):
@@ -93,7 +93,7 @@ class LostLabels(Value):
         return replace(self, unseen=unseen, causes=causes), notes
 
 
-def _labels(table: Table) -> dict[str, tuple[list[str], list[int]]]:
+def labels_of(table: Table) -> dict[str, tuple[list[str], list[int]]]:
     """The labels of each column of labels as texts, and their numbers of rows."""
     found = {}
     for name, column in table.columns.items():

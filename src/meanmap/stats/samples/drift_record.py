@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from meanmap.core.values import Value
-from meanmap.stats.samples.drift_columns import Rows, moved_columns, over_time, typical, without_numbers
+from meanmap.core.values import Value, label_text
+from meanmap.stats.samples.drift_columns import Rows, moved_columns, over_time, share_of, typical, without_numbers
 from meanmap.stats.samples.drift_copies import Copies, Copy
 from meanmap.stats.samples.drift_gaps import Gaps
 from meanmap.stats.samples.drift_observed import columns_of_rows, of_one_number
@@ -86,7 +86,7 @@ class Drift(Span):
         for key in self.causes:
             at = _place(moved, *key)
             first |= {} if at is None else {at: first.get(at, key)}
-        causes, told = [], set[int]()
+        causes, told = [row for key in self.causes if (row := self._of_label(moved, *key)) is not None], set[int]()
         for at, key in first.items():
             row, pvalue = moved[at], self.causes[key]
             known = row["clear"] or row["label"] is not None or row["of"] == "missing" or key[1] == "far"
@@ -96,6 +96,16 @@ class Drift(Span):
             else:
                 causes.append(without_numbers(row["column"], f"distribution of {row['column']}", pvalue, True))
         return [*causes, *(row for at, row in enumerate(moved) if at not in told)]
+
+    def _of_label(
+        self, moved: Sequence[Mapping[str, Any]], column: str, what: str, label: str | None
+    ) -> dict[str, Any] | None:
+        """The row of a label that caused the alarm, if none of those that moved is on it."""
+        if what != "share" or not label or _place(moved, column, what, label) is not None:
+            return None
+        parts = [rows.observed[column] for rows in (self.reference, self.rows)]
+        shares = [float(np.mean([label_text(value) == label for value in part])) for part in parts]
+        return share_of(column, label, *shares) | {"pvalue": self.causes[column, what, label]}
 
     @property
     def changed(self) -> str:
@@ -179,7 +189,7 @@ class Record(Value):
         columns, number = _single(rows.columns), len(monitor.pvalues)
         copy = self.copies.find(columns)
         lost = 0.0 if monitor.gaps is None else float(monitor.gaps.evidence[-1])
-        sources = (monitor.persistent, monitor.labels, monitor.far)
+        sources = (monitor.persistent, monitor.labels, monitor.frequent, monitor.far)
         causes = {key: p for each in sources if each is not None for key, p in each.causes.items()}
         some = rows.some(MOST_ROWS, np.random.default_rng([monitor.seed, number, 2]))
         seen = Seen(number, some, float(monitor.evidence[-1]), lost, causes)

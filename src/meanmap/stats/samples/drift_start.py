@@ -24,6 +24,7 @@ from meanmap.features.base import transformed
 from meanmap.learning.default import is_default
 from meanmap.stats.permutations import CentredFeatures
 from meanmap.stats.samples.drift_far import FarCells
+from meanmap.stats.samples.drift_frequent import FrequentLabels
 from meanmap.stats.samples.drift_gaps import Gaps
 from meanmap.stats.samples.drift_lost import LostLabels
 from meanmap.stats.samples.drift_notes import HARM
@@ -132,6 +133,7 @@ def first_state(
         "record": None if strata else Record.of(data, values, gaps, circles, MOST_KEPT, random.seed),
         "widths": {name: chosen.widths.get(name, 1) for name in each},
         "labels": LostLabels.of(data, float(run_length)) if whole else None,
+        "frequent": FrequentLabels.of(data, float(run_length)) if whole else None,
         "far": FarCells.of(data, schema, float(run_length)) if whole and schema else None,
         "persistent": Persistent.of(values, lost, float(run_length), limit, random.seed) if singly else None,
     }

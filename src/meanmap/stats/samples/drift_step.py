@@ -85,14 +85,14 @@ def after_pvalue(
     if monitor.gaps is not None:
         lost = monitor.exceeded(monitor.gaps.evidence[-1], monitor.gaps.pvalues[-1])
         alarm, notes = alarm or lost, (*notes, *monitor.gaps.notes(lost))
-    labels, far, gone = (
-        monitor.labels,
-        monitor.far,
-        () if monitor.persistent is None else monitor.persistent.notes(lost),
-    )
+    labels, frequent, far = monitor.labels, monitor.frequent, monitor.far
+    gone = () if monitor.persistent is None else monitor.persistent.notes(lost)
     if labels is not None and data is not None:
         labels, lost_labels = labels.step(data, monitor.apart)
         gone = (*gone, *lost_labels)
+    if frequent is not None and data is not None:
+        frequent, new_labels = frequent.step(data, monitor.apart)
+        gone = (*gone, *new_labels)
     if far is not None and data is not None:
         far, slips = far.step(data, monitor.apart)
         gone = (*gone, *slips)
@@ -103,6 +103,7 @@ def after_pvalue(
         alarms=(*monitor.alarms, len(monitor.pvalues) + 1) if alarm or gone else monitor.alarms,
         notes=(*notes, *gone),
         labels=labels,
+        frequent=frequent,
         far=far,
     )
     if monitor.record is None:
