@@ -50,7 +50,7 @@ def test_a_rare_label_that_becomes_frequent_raises_an_alarm():
     monitor = monitor.step(rows(rng, 200, number=10))
     assert monitor.alarms == (1,)
     assert any(
-        "'Ulm' of column 'city' is in 10 of 200 rows, and in 0.05% of the reference." in note for note in monitor.notes
+        "'Ulm' of column 'city' is in 10 of 200 rows, and in 0.1% of the reference." in note for note in monitor.notes
     )
 
 

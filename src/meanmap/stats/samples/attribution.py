@@ -14,7 +14,6 @@ from meanmap.kernels.gram import gram_matrix
 from meanmap.kernels.stationary import Laplace
 from meanmap.stats.designs.exchanges import Exchange
 from meanmap.stats.samples.all_rows import AllRows
-from meanmap.stats.samples.drift_counts import SHARE_OF_COUNTS, smallest_of, smallest_of_counts
 from meanmap.stats.samples.exchanged import exchanged_forms
 from meanmap.stats.samples.scores import LEAST_SPREAD, MOST_LABELS, Scores, grouped_forms, soft_maximum, stepped_down
 from meanmap.stats.samples.shuffling import Place, leaf_at, places_of_columns
@@ -104,6 +103,10 @@ def _with_counts(
     """P-values combined with those of the rows of each sample with each label, in columns of more labels than have
     scores, by a weighted Bonferroni correction: a new label among many has no score.
     """
+    if not labels:
+        return dict(own)
+    from meanmap.stats.samples.drift_counts import SHARE_OF_COUNTS, smallest_of, smallest_of_counts
+
     counted = {}
     for name, (values, samples) in labels.items():
         found, codes = np.unique(values, return_inverse=True)
