@@ -8,7 +8,7 @@ import scipy.sparse
 
 from meanmap.datasets.files import DataNotFoundError
 from meanmap_papers.experiment import Number, Setting, verdict
-from meanmap_papers.loopy import competitors, cost, figure_3, figure_4
+from meanmap_papers.loopy import competitors, cost, figure_4
 from meanmap_papers.loopy.tuned import METHODS, PRESETS
 from meanmap_papers.registry import find
 
@@ -73,10 +73,16 @@ def test_how_often_alike_papers_cite_each_other_is_counted_over_all_pairs():
     assert 0.5 < found.error / binomial < 2
 
 
-def test_like_sentences_of_figure_3_have_like_bands_and_keep_their_signs():
-    slightly = [claim for claim in find("loopy-figure-3").claims if "slightly" in claim.says]
-    assert [(claim.low, claim.high) for claim in slightly] == [(0.0, 1.0)] * 2 + [(1.0, 1.5)]
-    behind = figure_3._in_spreads(np.array([-0.1, -0.2, -0.3]), 0.4)
+def test_like_sentences_of_figures_1_and_3_have_like_bands_and_keep_their_signs():
+    """Each is judged in the figure of which the paper says it."""
+    slightly = [
+        [(claim.low, claim.high) for claim in find(id).claims if "slightly" in claim.says]
+        for id in ("loopy-figure-1", "loopy-figure-3")
+    ]
+    assert slightly == [[(1.0, 1.5)], [(0.0, 1.0)] * 2]
+    (unaffected,) = [claim for claim in find("loopy-figure-1").claims if "spread between pictures" in claim.says]
+    assert (unaffected.low, unaffected.high) == (-1.0, 1.0)
+    behind = Number.in_spreads([-0.1, -0.2, -0.3], 0.4)
     assert behind.value == pytest.approx(-0.5)
     assert behind.runs == 3
 

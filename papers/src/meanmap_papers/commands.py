@@ -15,18 +15,26 @@ __all__ = ["list_experiments", "reproduce"]
 PATIENCE = 10
 
 
-def list_experiments() -> None:
+def list_experiments(
+    words: Annotated[
+        list[str] | None, typer.Argument(help="Show only figures with these words, such as song2010.")
+    ] = None,
+) -> None:
     """List the figures of the papers that `reproduce` can run, by paper: id, minutes, what is shown, and where."""
-    from meanmap_papers.registry import PAPERS, all_experiments
+    from meanmap_papers.registry import PAPERS, all_experiments, matching
 
+    shown = matching(" ".join(words)) if words else list(all_experiments().values())
+    if not shown:
+        raise refused(f"no figure has {' '.join(words or ())!r} in its name, title or place; `meanmap list` shows all")
     say("Figures that `meanmap reproduce` can run, with minutes at the scale quick (--scale paper takes longer)")
     say("* needs data: from the network, or from the folder that MEANMAP_DATA names")
     for paper, source in PAPERS.items():
-        say(f"\n{source}")
-        for each in all_experiments().values():
-            if paper in each.run.__module__.split("."):
-                name = f"{each.id:29}{'*' if each.data else ' '}"
-                say(f"{name}{each.minutes['quick']:>4g} min  {each.title} ({each.place})")
+        of_paper = [each for each in shown if paper in each.run.__module__.split(".")]
+        if of_paper:
+            say(f"\n{source}")
+        for each in of_paper:
+            name = f"{each.id:29}{'*' if each.data else ' '}"
+            say(f"{name}{each.minutes['quick']:>4g} min  {each.title} ({each.place})")
 
 
 def reproduce(

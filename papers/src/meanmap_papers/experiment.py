@@ -280,7 +280,8 @@ class Experiment:
     data : tuple of str
         The functions of `meanmap.datasets` that it needs; without their data it cannot run.
     stand_in : str
-        What stands in for data of the paper that are not available; a verdict names it.
+        What stands in for data of the paper that are not available, or for settings that it does not state and that
+        were chosen by its results; a verdict names it.
     """
 
     id: str

@@ -80,6 +80,21 @@ class Number:
         return cls(sum(held) / runs, math.sqrt(smoothed * (1 - smoothed) / runs))
 
     @classmethod
+    def in_spreads(cls, shifts: Array | Sequence[float], spread: float) -> "Number":
+        """The mean of shifts in standard deviations, which are known to 1 in √(2 (n - 1)) themselves.
+
+        Examples
+        --------
+        >>> print(Number.in_spreads([0.1, 0.2, 0.3], 0.4))
+        0.50 ± 0.29
+        """
+        mean, n = cls.mean(shifts), len(shifts)
+        value = mean.value / spread
+        if mean.error is None:
+            return cls(value)
+        return cls(value, math.hypot(mean.error / spread, value / math.sqrt(2 * (n - 1))), n)
+
+    @classmethod
     def root_mean_square(cls, values: Array | Sequence[float]) -> "Number":
         """The root of the mean square of repetitions; its error is that of the mean square over twice the root.
 

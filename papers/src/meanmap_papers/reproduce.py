@@ -34,7 +34,7 @@ def run_one(id: str, setting: Setting, folder: Path) -> Record:
     experiment, path = find(id), record_path(folder, id, setting)
     kept = read_record(path)
     # One that lacks a claim's number is from an earlier version of the experiment.
-    if kept is not None and all(name in kept.numbers for claim in experiment.claims for name in claim.names):
+    if kept is not None and _is_whole(kept, experiment):
         return kept
     parts, start = Parts(path.with_suffix(".parts")), time.process_time()
     with one_blas_thread():  # the processes are as many as the processors
@@ -43,6 +43,12 @@ def run_one(id: str, setting: Setting, folder: Path) -> Record:
     write_record(path, record)
     parts.path.unlink(missing_ok=True)
     return record
+
+
+def _is_whole(record: Record, experiment: Experiment) -> bool:
+    """Whether a record has the numbers of all claims that its scale is able to show."""
+    shown = [claim for claim in experiment.claims if record.setting.scale in claim.scales]
+    return all(name in record.numbers for claim in shown for name in claim.names)
 
 
 def reproduce(

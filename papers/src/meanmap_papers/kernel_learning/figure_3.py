@@ -101,11 +101,11 @@ def run(setting: Setting) -> Outcome:
         (
             (
                 "The printed Stan program has mistakes (see the errata), and its posterior depends on them: with the "
-                "mistakes corrected, lengthscales grow to the end of their prior. Our model tempers the likelihood and "
-                "uses the empirical covariance as noise."
+                "mistakes corrected, lengthscales grow far into the tail of their prior. Our model tempers the "
+                "likelihood and uses the empirical covariance as noise."
             ),
             "The paper does not state the number of landmarks, on which the lengthscale depends; here it is 10.",
-            "By chance alone, nominal 80% bands exclude zero in a fifth of places.",
+            "Exact 80% bands would exclude zero in a fifth of places by chance alone.",
             f"Numbers are means over {repeats} pairs of samples; pictures show the first pair.",
         ),
     )

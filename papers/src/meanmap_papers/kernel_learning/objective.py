@@ -119,4 +119,5 @@ EXPERIMENT = Experiment(
     ),
     {"smoke": 0.2, "quick": 0.6, "paper": 2},
     run,
+    stand_in="90 landmarks and a spacing of 10, which were chosen to give printed numbers",
 )

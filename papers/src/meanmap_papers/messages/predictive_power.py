@@ -13,6 +13,8 @@ __all__ = ["EXPERIMENT", "log_range", "training_messages"]
 TARGETS = ("tilted moments", "derivatives")
 # Repetitions of everything; later ones have the draft's kernels and target only, of which the paper's claims speak.
 COMPLETE = 3
+# What the leads in the tail are called, beside those of medians.
+TAIL = ", 99% quantile"
 # Features of both stages, as in the draft.
 FEATURES = 500, 1000
 
@@ -95,14 +97,14 @@ def outcome(every: list[dict[tuple[str, ...], list[float]]]) -> Outcome:
     kernels = [name for name in names if name.startswith("kernel") and ", " not in name and name != papers[1]]
     features = ["kernel: mean and variance"]
 
-    def leads(over: list[str], target: str) -> np.ndarray:
+    def leads(over: list[str], target: str, of: dict[Any, np.ndarray] = medians) -> np.ndarray:
         """The advantage, in decades, of the kernel on joint embeddings over the best of the others, by training."""
-        shared = min(len(medians[target, name]) for name in over)
-        best = np.min([medians[target, name][:shared] for name in over], axis=0)
-        return best - medians[target, "kernel: embedding"][:shared]
+        shared = min(len(of[target, name]) for name in over)
+        best = np.min([of[target, name][:shared] for name in over], axis=0)
+        return best - of[target, "kernel: embedding"][:shared]
 
-    def lead(over: list[str], target: str) -> Number:
-        return Number.mean(leads(over, target))
+    def lead(over: list[str], target: str, of: dict[Any, np.ndarray] = medians) -> Number:
+        return Number.mean(leads(over, target, of))
 
     numbers = {
         "median": Number.mean(medians[papers]),
@@ -114,6 +116,10 @@ def outcome(every: list[dict[tuple[str, ...], list[float]]]) -> Outcome:
         ),
         "lead over forests": lead(forests, papers[0]),
         "lead over the network": lead(network, papers[0]),
+        f"lead over customised features{TAIL}": lead(features, papers[0], highs),
+        f"lead over other kernels{TAIL}": lead(kernels, papers[0], highs),
+        f"lead over forests{TAIL}": lead(forests, papers[0], highs),
+        f"lead over the network{TAIL}": lead(network, papers[0], highs),
         "lead over forests and network, derivatives": lead(rivals, ours[0]),
         "lead over other kernels, derivatives": lead(kernels, ours[0]),
         "gain of joint outputs": Number.mean(medians[ours] - medians[ours[0], "kernel: embedding, outputs jointly"]),
@@ -147,13 +153,14 @@ NOTES = (
     (
         "Tilted moments are the mean and the log variance, as in the draft; the claims of the paper are judged with "
         "them. Derivatives of log Z, which the library learns, are judged separately. A lead is a difference of "
-        "medians of log₁₀ divergence: one is a factor of ten."
+        "medians of log₁₀ divergence, or of its 99% quantiles: one is a factor of ten."
     ),
     (
         "The draft says that the kernel on embeddings is better than customised features, which forests and "
         "networks of its rivals use. This is read in two ways. Either only the features differ: the mean and the "
         "variance of each message, in a Gaussian kernel. Or the rivals themselves are compared, and the kernel on "
-        "embeddings has to be better than both."
+        "embeddings has to be better than both. Which divergence counts is not said either: the median and the 99% "
+        "quantile are read."
     ),
     (
         "Forests have 64 trees, each grown to single rows on a bootstrap sample, and the network two hidden layers of "
@@ -174,16 +181,18 @@ EXPERIMENT = Experiment(
     (
         Claim(
             "the kernel on embeddings is better than customised features (introduction), which the sentence ascribes "
-            "to forests and networks: in the same regression, or than both rivals",
-            (
-                ("lead over customised features", "lead over forests"),
-                ("lead over customised features", "lead over the network"),
+            "to forests and networks: in the same regression, or than both rivals; in the median, or where the largest "
+            "hundredth of the divergences begins",
+            tuple(
+                tuple(f"lead over {rival}{of}" for of in ("", TAIL) for rival in ("customised features", other))
+                for other in ("forests", "the network")
             ),
             low=0.0,
         ),
         Claim(
-            "the kernel on joint embeddings is significantly better than other kernels (section 4.3)",
-            "lead over other kernels",
+            "the kernel on joint embeddings is significantly better than other kernels (section 4.3), in the median, "
+            "or where the largest hundredth begins",
+            (("lead over other kernels", f"lead over other kernels{TAIL}"),),
             low=0.0,
         ),
         Claim("the median divergence of a belief is at most 10⁻³ nats (its log₁₀)", "median", high=-3.0, ours=True),

@@ -99,7 +99,7 @@ def _data(name: str, setting: Setting) -> tuple[np.ndarray, np.ndarray]:
 EXPERIMENT = Experiment(
     "messages-uci-posteriors",
     "Posteriors of logistic regression against NUTS",
-    "The four data sets of Jitkrittum et al. (2015), figure 3; the comparison is ours",
+    "Ours: the four data sets of Jitkrittum et al. (2015)",
     (
         Claim(
             "with N(0, 1) priors every mean is within a tenth of a standard deviation",

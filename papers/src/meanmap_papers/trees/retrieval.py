@@ -207,8 +207,8 @@ NOTES = (
     "Lengths are those of whole pages, which the other two methods do not see.",
     ("The paper does not list the edges of its linguistic tree; leaves and inner nodes are those that it names."),
     (
-        "The Chow-Liu tree is nearly a star with English at its centre, so that evidence cannot move nearer. That is "
-        "another graph than the paper's (figure 1i)."
+        "Most languages of the Chow-Liu tree are joined to English, which is asked for, in many splits, so that "
+        "evidence moves little nearer. That is another graph than the paper's (figure 1i)."
     ),
 )
 
@@ -279,10 +279,19 @@ EXPERIMENT = Experiment(
             "lost along the chain, length",
             high=0.1,
         ),
-        _claim(
-            "length is no better than the learned tree where the chain is short (section 6.1)",
-            "lead over length with 2 languages",
+        Claim(
+            "length is no better than the learned tree where the chain is short (section 6.1): with 2 of 9 languages, "
+            "or 3",
+            (_readings("lead over length with 2 languages", "lead over length with 3 languages"),),
             low=0.0,
+            scales=JUDGED,
+        ),
+        Claim(
+            "the method outperforms the state of the art on both tasks (abstract, section 7; here documents): the "
+            "topic model along the chain, or length as well, where the chain is longest",
+            (_readings("least lead over topics on the chain", "lead over length with 9 languages"),),
+            low=0.0,
+            scales=JUDGED,
         ),
         _improves("retrieval improves as evidence moves to the root of the linguistic tree", "linguistic tree"),
         _claim(
