@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -76,13 +77,13 @@ def pareto_shape(logs: np.ndarray) -> float:
     return (n * shape + 5) / (n + 10)
 
 
-def apart(times: np.ndarray, effective: float, least: float, names: Sequence[str], most: int | None = None) -> str:
-    """Which standard deviations are `times` as large by `effective` draws, if that differs from one by the share
+def apart(times: np.ndarray, effective: Any, least: float, names: Sequence[str], most: int | None = None) -> str:
+    """Which standard deviations are `times` as large by `effective` draws (of all, or of each), if that differs from one by the share
     `least` and by three standard errors: in words, the worst first, at most `most` of them.
     """
     with np.errstate(divide="ignore"):
         logs = np.abs(np.log(times))
-    named = np.flatnonzero(logs > max(least, 3 / np.sqrt(2 * effective)))
+    named = np.flatnonzero(logs > np.maximum(least, 3 / np.sqrt(2 * np.asarray(effective))))
     worst = named[np.argsort(-logs[named])]
     found = [f"{in_digits(float(times[at]))} times as large for {names[at]}" for at in worst]
     return f"weighted draws give standard deviations {in_few_words(found, most or len(found))}" if found else ""

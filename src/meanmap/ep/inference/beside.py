@@ -1,10 +1,13 @@
 """Beliefs of a run beside draws from the posterior, where not all unknowns are normal."""
 
+from typing import Any
+
 import numpy as np
 
 from meanmap.core.language import in_percent, with_and
 from meanmap.ep.factor import Factor
 from meanmap.ep.inference.block import Beliefs
+from meanmap.ep.inference.chains import chains
 from meanmap.ep.inference.few_numbers import FewNumbers
 from meanmap.ep.inference.mixture import Mixture
 from meanmap.ep.inference.tempered import Drawn, drawn, weighed
@@ -20,18 +23,26 @@ _FAR, _ELSEWHERE, _TIMES = 4.0, 0.02, 1.5
 # Of up to this many numbers draws near the beliefs are moved and widened, in at most this many rounds, until they are
 # worth enough; then at most this many are added until standard errors are this share of standard deviations.
 _MORE, _DRAWS, _ROUNDS, _ENOUGH, _MOST, _ACCURATE = 20, 4096, 6, 1000.0, 131_072, 0.03
+# Of up to this many numbers, in at most this many rows, standard deviations are those of chains.
+_MANY, _ROWS = 500, 5000
 # Standard deviations that differ by this share are worth a note, which names at most this many.
 _APART, _NAMED = 0.1, 5
 
 
-def by_draws(variables: dict[str, Variable], factors: tuple[Factor, ...], beliefs: Beliefs) -> tuple[str, str]:
+def by_draws(
+    variables: dict[str, Variable], factors: tuple[Factor, ...], beliefs: Beliefs, known: bool = False
+) -> tuple[str, str]:
     """What draws say of standard deviations that are far off, and of other modes, in words; or empty.
 
-    Looked at are models of functions with few unknown numbers.
+    Looked at are models of functions with few unknown numbers. Of many nothing is left to say where it is `known` how
+    wide beliefs should be.
     """
     model, generator = FewNumbers.of(variables, factors), np.random.default_rng(0)
     if model is None:
-        return _of_more(variables, factors, beliefs, generator) or _on_host(factors), ""
+        more = _of_more(variables, factors, beliefs, generator)
+        if more is None and not known:
+            more = _of_many(variables, factors, beliefs, generator)
+        return more or _on_host(factors), ""
     found = drawn(model, generator)
     if found is None:
         return _on_host(factors), ""
@@ -59,17 +70,18 @@ def by_draws(variables: dict[str, Variable], factors: tuple[Factor, ...], belief
 
 def _of_more(
     variables: dict[str, Variable], factors: tuple[Factor, ...], beliefs: Beliefs, generator: np.random.Generator
-) -> str:
+) -> str | None:
     """Which standard deviations differ from those of draws near the beliefs, or that none are worth enough; or empty.
+    None if nothing is known.
 
     Looked at are more numbers than are drawn from the priors on, not all of them normal, that meet in rows.
     """
     model = FewNumbers.of(variables, factors, meetings=2, most=_MORE, plates=True)
     if model is None or all(isinstance(prior, Normal | MultivariateNormal) for prior in model.priors.values()):
-        return ""
+        return None
     found = _near(model, beliefs, generator)
     if found is None and any(prior.shape for prior in model.priors.values()):
-        return ""
+        return None
     if found is None:
         return (
             f"{with_and([repr(name) for name in model.priors])} have separate beliefs and meet in rows: standard "
@@ -78,6 +90,33 @@ def _of_more(
     _, spread = _moments(model, beliefs)
     worth = 1 / (2 * found.largest_error**2)
     return apart(found.sd / spread, worth, _APART, list(map(repr, model.numbers)), _NAMED)
+
+
+def _of_many(
+    variables: dict[str, Variable], factors: tuple[Factor, ...], beliefs: Beliefs, generator: np.random.Generator
+) -> str:
+    """Which standard deviations differ from those of chains that begin at the beliefs, or that these do not settle; or
+    empty.
+    """
+    if sum(factor.plate or 1 for factor in factors) > _ROWS:
+        return ""
+    model = FewNumbers.of(variables, factors, meetings=2, most=_MANY, plates=True)
+    if model is None:
+        return ""
+    laws = [(beliefs[name], prior) for name, prior in model.priors.items()]
+    centre, spread = (np.concatenate(each) for each in zip(*(_in_line(*law) for law in laws), strict=True))
+    found = chains(model, centre, spread, generator)
+    if found is None:
+        return ""
+    return apart(found.sd / _moments(model, beliefs)[1], found.worth, _APART, list(map(repr, model.numbers)), _NAMED)
+
+
+def _in_line(belief: Any, prior: Any) -> tuple[np.ndarray, np.ndarray]:
+    """Means and standard deviations in the coordinates of a family."""
+    if belief.event_shape:
+        return np.ravel(belief.mean()), np.ravel(np.sqrt(belief.var()))
+    line = prior.coordinates[-1]
+    return np.ravel(belief.mean_in(line)), np.sqrt(np.ravel(belief.variance_in(line)))
 
 
 def _near(model: FewNumbers, beliefs: Beliefs, generator: np.random.Generator) -> Drawn | None:

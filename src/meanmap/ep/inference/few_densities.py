@@ -15,7 +15,10 @@ from meanmap.ep.oracles.oracle import spread
 from meanmap.families import Bernoulli
 from meanmap.families.line import COORDINATES
 
-__all__ = ["Function", "inside_at", "logs_at", "nodes_at"]
+__all__ = ["Function", "inside_at", "logs_at", "moved", "nodes_at"]
+
+# Steps of a move by Hamiltonian dynamics, and the share of moves that their length aims at.
+_LEAPS, _TAKEN = 8, 0.8
 
 
 class Function(eqx.Module):
@@ -95,28 +98,70 @@ def _weighed(function: Function, nodes: list[Nodes], given: dict[Any, Any]) -> t
     return parts, images, undefined
 
 
+def _logs(priors: tuple[Any, ...], told: tuple[Any, ...], functions: tuple[Function, ...], coordinates: Array) -> Any:
+    """At coordinates (draws, numbers)."""
+    nodes = nodes_at(priors, coordinates)
+    before, total = jnp.zeros(len(coordinates)), jnp.zeros(len(coordinates))
+    undefined = jnp.zeros(len(coordinates), bool)
+    for prior, message, own in zip(priors, told, nodes, strict=True):
+        before += _over_members(prior, log_message(prior, own) - prior._log_normaliser()) + own.log_weight
+        total += _over_members(prior, log_message(message, own))
+    given = _plates(priors, nodes)
+    for function in functions:
+        parts, images, bad = _weighed(function, nodes, given)
+        if images is not None:
+            given[function.output] = images.x
+        found = jax.nn.logsumexp(jnp.stack(list(parts.values())), 0) if len(parts) > 1 else parts[()]
+        total += jnp.where(function.real[:, None], found, 0.0).sum(0)
+        undefined |= (function.real[:, None] & bad).any(0)
+    return before, total, undefined
+
+
 @compiled_values
 def logs_at(priors: tuple[Any, ...], told: tuple[Any, ...], functions: tuple[Function, ...], blocks: Array) -> Any:
     """Of blocks of coordinates, the log of the prior density and of all else, and where a function is undefined."""
+    return jax.lax.map(lambda coordinates: _logs(priors, told, functions, coordinates), blocks)
 
-    def one(coordinates: Array) -> tuple[Array, Array, Array]:
-        nodes = nodes_at(priors, coordinates)
-        before, total = jnp.zeros(len(coordinates)), jnp.zeros(len(coordinates))
-        undefined = jnp.zeros(len(coordinates), bool)
-        for prior, message, own in zip(priors, told, nodes, strict=True):
-            before += _over_members(prior, log_message(prior, own) - prior._log_normaliser()) + own.log_weight
-            total += _over_members(prior, log_message(message, own))
-        given = _plates(priors, nodes)
-        for function in functions:
-            parts, images, bad = _weighed(function, nodes, given)
-            if images is not None:
-                given[function.output] = images.x
-            found = jax.nn.logsumexp(jnp.stack(list(parts.values())), 0) if len(parts) > 1 else parts[()]
-            total += jnp.where(function.real[:, None], found, 0.0).sum(0)
-            undefined |= (function.real[:, None] & bad).any(0)
-        return before, total, undefined
 
-    return jax.lax.map(one, blocks)
+@compiled_values
+def moved(
+    priors: tuple[Any, ...], told: tuple[Any, ...], functions: tuple[Function, ...], begun: Any, moves: Any
+) -> tuple[Array, Array, Array]:
+    """Chains (chains, numbers) after each of some moves by Hamiltonian dynamics, the shares of moves that were
+    accepted, and the length of the steps in the end.
+
+    `begun` are the places of the chains, the spread of each number, and the length of the steps in these; `moves` are
+    by move the momenta, the logs of uniform numbers, and by how much the log length follows the share accepted.
+    """
+    places, spread, length = begun
+
+    def height(units: Array) -> Array:
+        before, total, _ = _logs(priors, told, functions, units * spread)
+        return before + total
+
+    slope = jax.grad(lambda units: height(units).sum())
+
+    def move(now: Any, noise: Any) -> Any:
+        units, log_length = now
+        momenta, log_uniform, follow = noise
+        step = jnp.exp(log_length)
+
+        def leap(_: Any, state: Any) -> Any:
+            x, p = state
+            x = x + step * p
+            return x, p + step * slope(x)
+
+        half = momenta + step / 2 * slope(units)
+        x, p = jax.lax.fori_loop(0, _LEAPS, leap, (units, half))
+        p = p - step / 2 * slope(x)
+        gained = height(x) - height(units) + ((momenta**2).sum(1) - (p**2).sum(1)) / 2
+        taken = log_uniform < gained  # which NaN is not
+        share = jnp.where(jnp.isnan(gained), 0.0, jnp.exp(jnp.minimum(gained, 0.0))).mean()
+        units = jnp.where(taken[:, None], x, units)
+        return (units, log_length + follow * (share - _TAKEN)), (units * spread, share)
+
+    (_, log_length), (found, shares) = jax.lax.scan(move, (places / spread, jnp.log(length)), moves)
+    return found, shares, jnp.exp(log_length)
 
 
 @compiled_values

@@ -16,7 +16,7 @@ from meanmap.ep.factors.conjugate import Bernoulli as Outcome
 from meanmap.ep.inference.block import computed_by
 from meanmap.ep.inference.computed import as_function, in_order, is_linear
 from meanmap.ep.inference.exact import LABELS
-from meanmap.ep.inference.few_densities import Function, inside_at, logs_at, nodes_at
+from meanmap.ep.inference.few_densities import Function, inside_at, logs_at, moved, nodes_at
 from meanmap.ep.inference.told import told_by
 from meanmap.ep.oracles.sampling import ImportanceSampling
 from meanmap.ep.sweeps.plan import Plan, fetched, prepare, real, unpadded
@@ -179,6 +179,13 @@ class FewNumbers:
             found = logs_at(tuple(self.priors.values()), self.told, self.functions, blocks)
         before, total, undefined = (np.asarray(each).ravel() for each in found)
         return before, total + self.constant, undefined
+
+    def moved(self, begun: tuple[Any, ...], moves: tuple[Any, ...]) -> tuple[np.ndarray, np.ndarray, float]:
+        """Chains after moves by Hamiltonian dynamics, as in `few_densities.moved`."""
+        with jax.enable_x64(True), user_errors():
+            found = moved(tuple(self.priors.values()), self.told, self.functions, begun, moves)
+        chains, shares, length = map(np.asarray, found)
+        return chains, shares, float(length)
 
     def inside(self, coordinates: np.ndarray) -> dict[str, Any]:
         """Beliefs about labels and outputs, by draws from the posterior; of many rows by fewer draws."""

@@ -144,9 +144,11 @@ class Posterior(Paged, Mapping[str, Family]):
                 apart, record.elsewhere = weighted_notes(plan, state, model.variables, factors, messages, found)
                 # Draws are no better than integrals over unknowns that no other factor meets.
                 integrals = not (record.effective or record.hosts) and met_once(factors)
-                record.apart = "" if integrals or (record.at_once and not record.effective) else apart
+                record.apart = "" if integrals or (record.at_once and not record.effective) else apart or ""
                 if not (record.elsewhere or record.apart or record.at_once or integrals):
-                    record.apart, record.elsewhere = by_draws(model.variables, factors, found)
+                    record.apart, record.elsewhere = by_draws(
+                        model.variables, factors, found, apart is not None or record.narrow
+                    )
         if as_vector is not None:
             model, found = as_vector.given, as_vector.apart(found, jax.tree.map(fetched, messages))
         report = record.report(policy, log_evidence, found)

@@ -59,8 +59,9 @@ def weighted_notes(
     factors: tuple[Factor, ...],
     messages: Sent,
     beliefs: Beliefs,
-) -> tuple[str, str]:
-    """Which standard deviations differ from those of weighted draws, and which other mode there is; or empty.
+) -> tuple[str | None, str]:
+    """Which standard deviations differ from those of weighted draws, and which other mode there is; or empty. The first
+    is None where draws say nothing.
 
     Draws are from the joint Gaussian of priors, linear factors and what others last sent, half of them with heavier
     tails. Weights are exact but for factors that cannot be evaluated at numbers, which count as what they sent.
@@ -70,18 +71,18 @@ def weighted_notes(
     members = sum(factors[at].plate or 1 for at in asked)
     known = all(any(factor is factors[at] for at in asked) for factor in block.curved)
     if not asked or not known or members > _MEMBERS or (block.has_loops() and not block.curved):
-        return "", ""
+        return None, ""
     messages, beliefs = jax.tree.map(fetched, (messages, beliefs))
     try:
         proposal = _Proposal.of(block, messages, beliefs)
     except NotMeasured:
-        return "", ""
+        return None, ""
     count = int(np.clip(_EVALUATIONS / members, *_DRAWS)) // 4 * 4
     exact = Exact(plan, state, block, factors, messages, beliefs, tuple(asked))
     noise, log_densities = _noise(count, proposal.size)
     judged = _weighted(proposal, exact, noise, log_densities)
     if not np.spacing(np.abs(judged.logs.max())) < _ROUNDED:
-        return "", ""
+        return None, ""
     labels = _labels(block)
     elsewhere = _elsewhere(proposal, labels, exact, judged.draws, judged.logs, log_densities)
     near, rounds = proposal, 0
@@ -182,13 +183,13 @@ def _apart(
     beliefs: Beliefs,
     judged: Weighted,
     alike: Weighted,
-) -> str:
+) -> str | None:
     """Which standard deviations differ from those of weighted draws, worst first, in words; `alike` are the same draws
-    weighted as those of the Gaussian they are from.
+    weighted as those of the Gaussian they are from. None if they are worth too little.
     """
     free, worth = judged.draws, judged.effective * len(judged.draws)
     if worth < _WORTH:
-        return ""
+        return None
     # Chance deviations are nearly the same in both.
     found, same = (np.sqrt(each @ (free - each @ free) ** 2) for each in (judged.shares, alike.shares))
     own = np.concatenate([_moments(beliefs[name])[1] for name in block.first])[proposal.chosen]
