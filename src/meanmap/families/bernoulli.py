@@ -69,6 +69,13 @@ class Bernoulli(Family):
         return (jnp.log(moments[0]) - jnp.log1p(-moments[0]),)
 
     @classmethod
+    def _project_points(cls, c: Array, x: Array, log_weights: Array) -> Self:
+        """By the weights of both values: their share rounds to 0 or 1 where one of them is nearly certain."""
+        del c
+        one, zero = (jax.nn.logsumexp(jnp.where(x == value, log_weights, -jnp.inf), axis=0) for value in (1, 0))
+        return cls.from_natural(one - zero)
+
+    @classmethod
     def _check_sample(cls, x: Array) -> None:
         check_members(x, (x == 0) | (x == 1), "x", "zeros and ones")
 

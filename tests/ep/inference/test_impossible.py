@@ -257,3 +257,20 @@ def test_numbers_that_are_given_once_are_those_of_all_rows():
     early = ep.infer(ep.FactorGraph(ep.Student(mu, observed=[0.3, -1.0, 2.0])), sweeps=1)
     assert not early.report.converged
     assert "impossible" not in early.report.status
+
+
+def test_a_polytope_of_one_plate_that_has_no_room():
+    """Each pair of half-planes meets, and all three do not; of six hundred the last excludes the sum of the others."""
+    r = np.random.default_rng(5)
+    many = r.normal(size=(600, 3))
+    many[-1] = -many[:-1].mean(0)
+    few = np.array([[1.0, 1.0, 0.0], [-1.0, 0.0, 0.0], [0.0, -1.0, 0.0]])
+    for design, low in ((few, [1.0, -0.2, -0.2]), (many, [*np.zeros(599), 0.01])):
+        w = ep.Variable("w", ep.MultivariateNormal(np.zeros(3), np.eye(3)))
+        z = ep.Variable("z", ep.Normal, plate=len(design))
+        held = ep.Interval(z, low, noise=0.0, name="held")
+        assert_impossible(ep.infer(ep.FactorGraph(ep.Dot(design, w, z), held)), "the sharp ends of held leave no value")
+    open_ = np.array([1.0, -0.6, -0.6])
+    w, z = ep.Variable("w", ep.MultivariateNormal(np.zeros(3), np.eye(3))), ep.Variable("z", ep.Normal, plate=3)
+    post = ep.infer(ep.FactorGraph(ep.Dot(few, w, z), ep.Interval(z, open_, noise=0.0)))
+    assert np.isfinite(post.log_evidence)

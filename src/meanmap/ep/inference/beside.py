@@ -6,6 +6,7 @@ import numpy as np
 
 from meanmap.core.language import in_percent, with_and
 from meanmap.ep.factor import Factor
+from meanmap.ep.factors.blackbox import BlackBoxFactor
 from meanmap.ep.inference.block import Beliefs
 from meanmap.ep.inference.chains import chains
 from meanmap.ep.inference.few_numbers import FewNumbers
@@ -108,7 +109,13 @@ def _of_many(
     found = chains(model, centre, spread, generator)
     if found is None:
         return ""
-    return apart(found.sd / _moments(model, beliefs)[1], found.worth, _APART, list(map(repr, model.numbers)), _NAMED)
+    said = apart(found.sd / _moments(model, beliefs)[1], found.worth, _APART, list(map(repr, model.numbers)), _NAMED)
+    joining = [f for f in factors if isinstance(f, BlackBoxFactor) and sum(not a.known for a in f.arguments) > 1]
+    met = dict.fromkeys(a.name for f in joining for a in f.arguments if not a.known and a.name in model.priors)
+    return said and (
+        f"{said}: {with_and(list(map(repr, met)))} have separate beliefs and meet in rows of "
+        f"{with_and([f.name for f in joining])}, which tie them together. Multiply standard deviations by these numbers"
+    )
 
 
 def _in_line(belief: Any, prior: Any) -> tuple[np.ndarray, np.ndarray]:

@@ -22,8 +22,9 @@ _SHARE = 1e-30
 # Beliefs squeezed between sharp ends that exclude one another are narrower than rounding, and their evidence is below
 # any that numbers can come to by being far away.
 _LEAST = -1e15
-# Of at most this many sharp ends a sum that leaves no room is looked for; room of this share of them is rounding.
-_ENDS, _ROUNDING = 1000, 1e-12
+# Of at most this many sharp ends of several factors a sum that leaves no room is looked for before a run, and of this
+# many of any number of factors after one that found no beliefs; room of this share of them is rounding.
+_ENDS, _ENDS_AFTERWARDS, _ROUNDING = 1000, 20_000, 1e-12
 
 
 def excluded(factors: tuple[Factor, ...]) -> str:
@@ -59,7 +60,7 @@ def contradicted(model: FactorGraph) -> str:
     return ""
 
 
-def touching(model: FactorGraph) -> str:
+def touching(model: FactorGraph, afterwards: bool = False) -> str:
     """Which sharp intervals, by way of sums without noise, leave no value or single ones, in words; empty where they
     have room.
 
@@ -68,7 +69,8 @@ def touching(model: FactorGraph) -> str:
     """
     sharp: Any = [f for f in model.factors if isinstance(f, Interval) and f.noise == 0]
     block = Block.of(model.variables, tuple(factor for factor in model.factors if isinstance(factor, Dot | Sum)))
-    if len(sharp) < 2 or not block.linear or 2 * sum(f.plate or 1 for f in sharp) > _ENDS:
+    least, most_ends = (1, _ENDS_AFTERWARDS) if afterwards else (2, _ENDS)
+    if len(sharp) < least or not block.linear or 2 * sum(f.plate or 1 for f in sharp) > most_ends:
         return ""
     try:
         system: Any = block.system({})

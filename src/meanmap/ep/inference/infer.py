@@ -263,7 +263,7 @@ def infer(
             verdict = run.go(state, step, enough, limit)
             record.impossible = forbidden(run, verdict.state) if record.converged else record.impossible
         if not (record.impossible or record.interrupted) and (record.doubted or not record.converged):
-            record.impossible = exclusive(factors)
+            record.impossible = touching(model, afterwards=True) or exclusive(factors)
         evidence = -np.inf if record.impossible else log_evidence(run, verdict)
         evidence += 0.0 if as_vector is None else as_vector.law.log_constant
         record.impossible = record.impossible or without_room(factors, evidence)
