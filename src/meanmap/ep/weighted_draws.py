@@ -78,8 +78,8 @@ def pareto_shape(logs: np.ndarray) -> float:
 
 
 def apart(times: np.ndarray, effective: Any, least: float, names: Sequence[str], most: int | None = None) -> str:
-    """Which standard deviations are `times` as large by `effective` draws (of all, or of each), if that differs from one by the share
-    `least` and by three standard errors: in words, the worst first, at most `most` of them.
+    """Which standard deviations are `times` as large by `effective` draws, of all or of each number, if that differs
+    from one by the share `least` and by three standard errors: in words, the worst first, at most `most` of them.
     """
     with np.errstate(divide="ignore"):
         logs = np.abs(np.log(times))

@@ -91,6 +91,7 @@ def test_beliefs_that_are_too_narrow_are_told_from_right_ones():
     assert by_draws(model.variables, model.factors, beliefs_like(mean, sd)) == ("", "")
     narrow = np.where(np.arange(len(sd)) < ITEMS, 0.75 * sd, sd)
     said, _ = by_draws(model.variables, model.factors, beliefs_like(mean, narrow))
-    assert said.startswith("weighted draws give standard deviations 1.") and "for 'slope[" in said
+    assert said.startswith("weighted draws give standard deviations 1.")
+    assert "for 'slope[" in said
     assert "'ability[" not in said
     assert "'slope' and 'ability' have separate beliefs and meet in rows of product" in said

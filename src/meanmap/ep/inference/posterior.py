@@ -145,10 +145,9 @@ class Posterior(Paged, Mapping[str, Family]):
                 # Draws are no better than integrals over unknowns that no other factor meets.
                 integrals = not (record.effective or record.hosts) and met_once(factors)
                 record.apart = "" if integrals or (record.at_once and not record.effective) else apart or ""
+                known = apart is not None or record.narrow
                 if not (record.elsewhere or record.apart or record.at_once or integrals):
-                    record.apart, record.elsewhere = by_draws(
-                        model.variables, factors, found, apart is not None or record.narrow
-                    )
+                    record.apart, record.elsewhere = by_draws(model.variables, factors, found, known)
         if as_vector is not None:
             model, found = as_vector.given, as_vector.apart(found, jax.tree.map(fetched, messages))
         report = record.report(policy, log_evidence, found)
