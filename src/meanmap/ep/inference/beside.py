@@ -8,7 +8,6 @@ from meanmap.core.language import in_percent, with_and
 from meanmap.ep.factor import Factor
 from meanmap.ep.factors.blackbox import BlackBoxFactor
 from meanmap.ep.inference.block import Beliefs
-from meanmap.ep.inference.chains import chains
 from meanmap.ep.inference.few_numbers import FewNumbers
 from meanmap.ep.inference.mixture import Mixture
 from meanmap.ep.inference.tempered import Drawn, drawn, weighed
@@ -104,6 +103,8 @@ def _of_many(
     model = FewNumbers.of(variables, factors, meetings=2, most=_MANY, plates=True)
     if model is None:
         return ""
+    from meanmap.ep.inference.chains import chains  # which most models do without
+
     laws = [(beliefs[name], prior) for name, prior in model.priors.items()]
     centre, spread = (np.concatenate(each) for each in zip(*(_in_line(*law) for law in laws), strict=True))
     found = chains(model, centre, spread, generator)
