@@ -24,25 +24,25 @@ _FAR, _ELSEWHERE, _TIMES = 4.0, 0.02, 1.5
 # worth enough; then at most this many are added until standard errors are this share of standard deviations.
 _MORE, _DRAWS, _ROUNDS, _ENOUGH, _MOST, _ACCURATE = 20, 4096, 6, 1000.0, 131_072, 0.03
 # Of up to this many numbers, in at most this many rows, standard deviations are those of chains.
-_MANY, _ROWS = 500, 5000
+_MANY, _ROWS = 500, 1000
 # Standard deviations that differ by this share are worth a note, which names at most this many.
 _APART, _NAMED = 0.1, 5
 
 
 def by_draws(
     variables: dict[str, Variable], factors: tuple[Factor, ...], beliefs: Beliefs, known: bool = False
-) -> tuple[str, str]:
+) -> tuple[str | None, str]:
     """What draws say of standard deviations that are far off, and of other modes, in words; or empty.
 
-    Looked at are models of functions with few unknown numbers. Of many nothing is left to say where it is `known` how
-    wide beliefs should be.
+    Looked at are models of functions with few unknown numbers. Of many, chains are not asked where it is `known` how
+    wide beliefs should be; the first is None where they should be and cannot answer.
     """
     model, generator = FewNumbers.of(variables, factors), np.random.default_rng(0)
     if model is None:
-        more = _of_more(variables, factors, beliefs, generator)
-        if more is None and not known:
-            more = _of_many(variables, factors, beliefs, generator)
-        return more or _on_host(factors), ""
+        said = _of_more(variables, factors, beliefs, generator)
+        if said is None:
+            said = "" if known else _of_many(variables, factors, beliefs, generator)
+        return said or _on_host(factors) or said, ""
     found = drawn(model, generator)
     if found is None:
         return _on_host(factors), ""
@@ -94,22 +94,20 @@ def _of_more(
 
 def _of_many(
     variables: dict[str, Variable], factors: tuple[Factor, ...], beliefs: Beliefs, generator: np.random.Generator
-) -> str:
-    """Which standard deviations differ from those of chains that begin at the beliefs, or that these do not settle; or
-    empty.
+) -> str | None:
+    """Which standard deviations differ from those of chains that begin at the beliefs, or empty; None if these are not
+    affordable or do not settle.
     """
-    if sum(factor.plate or 1 for factor in factors) > _ROWS:
-        return ""
     model = FewNumbers.of(variables, factors, meetings=2, most=_MANY, plates=True)
-    if model is None:
-        return ""
+    if model is None or sum(factor.plate or 1 for factor in factors) > _ROWS:
+        return None
     from meanmap.ep.inference.chains import chains  # which most models do without
 
     laws = [(beliefs[name], prior) for name, prior in model.priors.items()]
     centre, spread = (np.concatenate(each) for each in zip(*(_in_line(*law) for law in laws), strict=True))
     found = chains(model, centre, spread, generator)
     if found is None:
-        return ""
+        return None
     said = apart(found.sd / _moments(model, beliefs)[1], found.worth, _APART, list(map(repr, model.numbers)), _NAMED)
     joining = [f for f in factors if isinstance(f, BlackBoxFactor) and sum(not a.known for a in f.arguments) > 1]
     met = dict.fromkeys(a.name for f in joining for a in f.arguments if not a.known and a.name in model.priors)

@@ -177,7 +177,8 @@ def infer(
     deviations of draws, made as above, if beliefs are at one mode or half as wide again; up to twenty numbers, in
     plates or not, that meet in rows and are not all normal are compared with draws near the beliefs, also by a tenth.
     Of more, up to 500, a note says how much too small standard deviations are from what moves with which message; where
-    that says nothing, chains from the beliefs do, by a tenth, in at most 5000 rows, as for products of two unknowns.
+    that finds them a little too small, as for products of two unknowns, chains from the beliefs give a number, by a
+    tenth, in at most 1000 rows.
 
     Examples
     --------

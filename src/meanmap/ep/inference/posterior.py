@@ -24,7 +24,7 @@ from meanmap.ep.inference.pages import posterior_page
 from meanmap.ep.inference.record import OF_NO_FIXED_POINT, Record
 from meanmap.ep.inference.separate import LeftOut
 from meanmap.ep.inference.ties import TOO_WIDE
-from meanmap.ep.inference.together import labels_in_loops, together
+from meanmap.ep.inference.together import LOOSE, NARROW, labels_in_loops, together
 from meanmap.ep.inference.weighted import met_once, weighted_notes
 from meanmap.ep.instead import of_posterior
 from meanmap.ep.sweeps.plan import Plan, State, beliefs, fetched, start, unpadded
@@ -135,9 +135,9 @@ class Posterior(Paged, Mapping[str, Family]):
             messages[factor.name] = tuple(kept)
         if not (record.impossible or record.outgrown):
             record.in_loops, measured = labels_in_loops(factors), bool(record.advice)
-            notes = together(model.variables, factors, messages, found, record.converged, measured)
+            loops = together(model.variables, factors, messages, found, record.converged, measured)
             # The ties that are left are those of two unknowns in other factors.
-            record.advice = notes or record.advice
+            record.advice = loops.notes or record.advice
             record.narrow = bool(record.advice)
             record.wide = any(TOO_WIDE in note for note in record.advice)
             if record.converged and not record.without_value:
@@ -145,9 +145,12 @@ class Posterior(Paged, Mapping[str, Family]):
                 # Draws are no better than integrals over unknowns that no other factor meets.
                 integrals = not (record.effective or record.hosts) and met_once(factors)
                 record.apart = "" if integrals or (record.at_once and not record.effective) else apart or ""
-                known = apart is not None or record.narrow
+                known = apart is not None or record.narrow or loops.least > LOOSE
                 if not (record.elsewhere or record.apart or record.at_once or integrals):
-                    record.apart, record.elsewhere = by_draws(model.variables, factors, found, known)
+                    apart, record.elsewhere = by_draws(model.variables, factors, found, known)
+                    record.apart = apart or ""
+                    if apart is None and loops.least < NARROW:
+                        record.advice, record.narrow = (loops.told,), True
         if as_vector is not None:
             model, found = as_vector.given, as_vector.apart(found, jax.tree.map(fetched, messages))
         report = record.report(policy, log_evidence, found)

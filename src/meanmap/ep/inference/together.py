@@ -1,6 +1,6 @@
 """Unknowns in factors that form loops: Gaussian ones compared with one joint belief, labels named."""
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -11,13 +11,23 @@ from meanmap.ep.inference.ties import LESS
 from meanmap.ep.variables import Variable
 from meanmap.families import Bernoulli, Categorical, MultivariateNormal, Normal
 
-__all__ = ["labels_in_loops", "together"]
+__all__ = ["LOOSE", "NARROW", "Loops", "labels_in_loops", "together"]
 
 # Separate beliefs narrower than this, over what the joint one says, are worth a note; with functions, whose curvature
-# is only looked at in one place, narrower than that.
-_NARROW, _NARROW_CURVED = 0.9, 0.8
+# is only looked at in one place, narrower than that. Those that are wider than the last need no other look.
+NARROW, _NARROW_CURVED, LOOSE = 0.9, 0.8, 0.97
 # Laws that differ by less than this share of a standard deviation are the same.
 _SAME = 1e-6
+
+
+class Loops(NamedTuple):
+    """What a joint belief says of separate ones round loops: notes, the least ratio of their standard deviations, and
+    that ratio in words.
+    """
+
+    notes: tuple[str, ...] = ()
+    least: float = 1.0
+    told: str = ""
 
 
 def together(
@@ -27,7 +37,7 @@ def together(
     beliefs: Beliefs,
     converged: bool = True,
     measured: bool = False,
-) -> tuple[str, ...]:
+) -> Loops:
     """A note where separate beliefs are too narrow.
 
     Round loops, means of Gaussian messages are right and variances are too small. At convergence every other factor is
@@ -39,9 +49,9 @@ def together(
     block = Block.of(variables, factors)
     # A note on two unknowns of a function, where there is one, has been measured by its oracle.
     if not block.has_loops() or (block.curved and measured):
-        return ()
+        return Loops()
     if not converged and block.curved and (alike := _alike(block.named, variables, beliefs)):
-        return (_exchangeable(alike, variables),)
+        return Loops((_exchangeable(alike, variables),))
     named = ", ".join(map(repr, block.named))
     where = "factors" if block.curved else "linear factors"
     apart = f"{named} have separate beliefs and meet in {where} that form loops: standard deviations"
@@ -50,7 +60,7 @@ def together(
             raise NotMeasured
         joint = block.variances(messages, beliefs)
     except NotMeasured:
-        return (f"{apart} may be far too small, but by how much is not known. {_ADVICE}",)
+        return Loops((f"{apart} may be far too small, but by how much is not known. {_ADVICE}",))
     least, worst = np.inf, ""
     for name, (chosen, found) in joint.items():
         ratios = np.sqrt(_spread(beliefs[name])[chosen] / diagonal(found))
@@ -59,7 +69,7 @@ def together(
             least, worst = float(ratios.min()), f"{name!r}{at}"
     less = LESS if block.curved else ""
     told = f"{apart} come out too small, about {least:.2g} of what they should be for {worst}{less}. {_ADVICE}"
-    return (told,) if least < (_NARROW_CURVED if block.curved else _NARROW) else ()
+    return Loops((told,) if least < (_NARROW_CURVED if block.curved else NARROW) else (), least, told)
 
 
 _ADVICE = (
