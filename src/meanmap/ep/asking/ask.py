@@ -65,7 +65,8 @@ def ask(
     >>> answer = ep.extending.ask(factor, ep.Normal([0.0, 3.0], 1.0))
     >>> answer.messages[0].precision.round(4).tolist(), bool(answer.errors[0].precision.max() < 1e-9)
     ([0.2059, 0.0554], True)
-    >>> sampled = ep.extending.ask(factor, ep.Normal([0.0, 3.0], 1.0), oracle=ep.ImportanceSampling(), error=0.005, rng=0)
+    >>> drawing = ep.ImportanceSampling()
+    >>> sampled = ep.extending.ask(factor, ep.Normal([0.0, 3.0], 1.0), oracle=drawing, error=0.005, rng=0)
     >>> bool(sampled.doubt.max() <= 0.005)
     True
     """
