@@ -35,7 +35,7 @@ def by_draws(
     """What draws say of standard deviations that are far off, and of other modes, in words; or empty.
 
     Looked at are models of functions with few unknown numbers. Of many, chains are not asked where it is `known` how
-    wide beliefs should be; the first is None where they should be and cannot answer.
+    wide beliefs should be; the first is None if they should be and cannot answer.
     """
     model, generator = FewNumbers.of(variables, factors), np.random.default_rng(0)
     if model is None:

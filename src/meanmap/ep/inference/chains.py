@@ -24,7 +24,7 @@ class Chains(NamedTuple):
 
 
 def chains(model: FewNumbers, centre: np.ndarray, spread: np.ndarray, generator: np.random.Generator) -> Chains | None:
-    """The posterior near beliefs with these moments, in the coordinates of families; None where chains do not settle.
+    """The posterior near beliefs with these moments, in the coordinates of families; None if chains do not settle.
 
     All moves but those of the first parts count, and of these no more than the second half. Standard errors are those
     of chains, which are independent of each other.

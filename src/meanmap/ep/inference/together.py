@@ -21,7 +21,7 @@ _SAME = 1e-6
 
 
 class Loops(NamedTuple):
-    """What a joint belief says of separate ones round loops: notes, the least ratio of their standard deviations, and
+    """What a joint belief says of separate ones in loops: notes, the least ratio of their standard deviations, and
     that ratio in words.
     """
 

@@ -61,7 +61,7 @@ def weighted_notes(
     beliefs: Beliefs,
 ) -> tuple[str | None, str]:
     """Which standard deviations differ from those of weighted draws, and which other mode there is; or empty. The first
-    is None where draws say nothing.
+    is None if draws say nothing.
 
     Draws are from the joint Gaussian of priors, linear factors and what others last sent, half of them with heavier
     tails. Weights are exact but for factors that cannot be evaluated at numbers, which count as what they sent.
