@@ -220,13 +220,18 @@ def fit(
         checked = judged if problem.alike is None else _judged(problem, nodes[0], problem.alike)
         corrected, unsure = correction(problem, model, checked)
     single = law.ordered or ((law.of_labels or law.of_trials) and bool((given.trials <= 1).all()))
-    notes = doubts(read, predictor, law, single) + separated(read, scaled, observed, law)
+    apart = separated(read, scaled, observed, law)
+    notes = doubts(read, predictor, law, single) + apart
     # Residuals of a belief that did not converge do not judge the family.
     notes += [] if model.unsettled > UNSETTLED else overdispersed(law, observed, nodes[0].settled)
     notes += of_zeros_and_ones(given, law) + without_trials(given)
     notes += copied_rows([read.rows.frame], ["data"]) if weights is None else fractions(counts, family)
     effects = [f"sd({label} | {group.name})" for group in read.rows.groups for label in group.labels]
     report = _report(problem, model, shared_names(read, levels), notes, shared, checked, effects, unsure)
+    if apart and model.lacks_draws:
+        report = replace(
+            report, status=f"{report.status}, but predictions are nan where coefficients separate the response"
+        )
     return Fitted(
         read,
         given.name,

@@ -9,6 +9,7 @@ import numpy as np
 from meanmap.core.errors import ParameterError
 from meanmap.ep.linear.contrasts import named
 from meanmap.ep.linear.coordinates import Coordinates
+from meanmap.ep.linear.effect_draws import rough
 from meanmap.ep.linear.family import Observed
 from meanmap.ep.linear.formula import Formula, Rows
 from meanmap.ep.linear.integrate import Integrated, Node
@@ -93,7 +94,11 @@ class JointDraws:
             else:
                 values = self.model.family.mean(Observed.of(none).columns(), eta, parameters)
             found.append(values.swapaxes(0, 1))
-        return np.concatenate(found)[self.order] * self.scaled.unit + self.scaled.base
+        drawn = np.concatenate(found)[self.order] * self.scaled.unit + self.scaled.base
+        if self.model.lacks_draws:  # as absurd as those of `predict` would be
+            asked, joint = self.scaled.predictor(rows), self.model.nodes[0].settled.joint
+            drawn[:, rough(self.model, asked.matrix, joint.variances(asked))] = np.nan
+        return drawn
 
     def responses(self, rows: Rows, trials: np.ndarray | float, generator: np.random.Generator) -> np.ndarray:
         """(draws, n) new responses; all rows of a new group share one draw of its effects."""

@@ -1,38 +1,86 @@
-"""Weighted draws of all effects of a model with groups, also of those of the groups."""
+"""Weighted draws of effects of a model with groups, where the predictors of some rows are skewed."""
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from scipy import sparse
+from scipy.special import ndtri
 
+from meanmap.ep.linear.effect_weights import Affected, is_sound
 from meanmap.ep.linear.grouped import Groups, integrates_groups
+from meanmap.ep.linear.joint import in_place
 from meanmap.ep.linear.sampled import evenly_chosen
-from meanmap.ep.linear.weights import of_all_effects
-from meanmap.ep.weighted_draws import Weighted, pareto_shape
 
 if TYPE_CHECKING:
     from meanmap.ep.linear.integrate import Integrated
 
-__all__ = ["ROUGH", "EffectDraws"]
+__all__ = ["ROUGH", "EffectDraws", "rough"]
 
-# Evaluations of the likelihood spent on draws, the most draws, how often groups are drawn given each, and the most
-# numbers that are kept.
-_EVALUATIONS, _DRAWS, _EACH, _NUMBERS = 60_000_000, 16_000, 4, 8_000_000
+# Evaluations of the likelihood spent on draws of all rows, and of those that need them; the most draws, how often
+# groups are drawn given each, and the most numbers that are kept.
+_EVALUATIONS, _NEEDED, _DRAWS, _EACH, _NUMBERS = 60_000_000, 600_000_000, 16_000, 4, 20_000_000
+# Draws of rows that need them, and the fewest at a node.
+_ENOUGH, _FEWEST = 3000, 400
 # Equally weighted draws that stand for all.
 _POINTS = 8000
 # How many equal draws those of a node have to be worth, and the least probability of all nodes with such draws.
 _WORTH, _MOST = 150, 0.6
 # The largest skewness for which corrected ends can be trusted: Normal ends are off by .24 sd. Of larger tables some
-# rows are looked at.
-ROUGH, _DENSE = 0.5, 4_000_000
-# The largest Pareto k with which weighted means can be trusted, and the effective share from which it does not matter.
-_TRUSTED, _EVEN = 0.7, 0.95
+# rows are looked at, or the effects that all rows share, if they are no more than so many.
+ROUGH, _DENSE, _WIDE = 0.5, 4_000_000, 60
+
+
+@dataclass(frozen=True, eq=False)
+class Kept:
+    """Weighted draws at a node.
+
+    Attributes
+    ----------
+    rest, own : (draws, rest) and (draws, own) arrays
+        Deviations of the effects outside the largest factor, and of those of the groups of affected rows.
+    shares : (draws,) array
+    """
+
+    affected: Affected
+    rest: np.ndarray
+    own: np.ndarray
+    shares: np.ndarray
+
+    def predictors(self, matrix: Any, chosen: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Values (n, chosen) of combinations, the rows of a sparse matrix, at some draws, and variances (n,) of what
+        groups without draws add.
+        """
+        joint = self.affected.settled.joint
+        starts = np.cumsum([0, *(block.total for block in joint.predictor.blocks)])
+        parts = [matrix[:, starts[at] : starts[at + 1]] for at in joint.order]
+        others = np.ones(joint.first.total)
+        others[self.affected.own] = 0
+        left = sparse.csr_array(parts[0] * others)
+        of_rest = left @ self.affected.onto
+        if len(parts) > 1:
+            of_rest = of_rest + sparse.hstack(parts[1:]).toarray()
+        values = of_rest @ self.rest[chosen].T + sparse.csr_array(parts[0])[:, self.affected.own] @ self.own[chosen].T
+        size = joint.first.size
+        roots = sparse.bsr_array((joint.inverse.transpose(0, 2, 1), np.arange(size), np.arange(size + 1)))
+        added: Any = left @ roots.tocsr()
+        return values + (matrix @ joint.mean)[:, None], np.asarray(added.multiply(added).sum(1)).ravel()
+
+    def thetas(self, chosen: np.ndarray, generator: np.random.Generator) -> np.ndarray:
+        """(chosen, total) effects; those of groups without draws are drawn given the others."""
+        joint, rest = self.affected.settled.joint, self.rest[chosen].T
+        first = np.empty((joint.first.total, len(chosen)))
+        if len(self.affected.groups) < joint.first.size:
+            first = joint.first_given(rest, generator.normal(size=first.shape))
+        first[self.affected.own] = self.own[chosen].T
+        return joint.mean + in_place(joint.predictor, joint.order, first, rest).T
 
 
 @dataclass(frozen=True, eq=False)
 class EffectDraws:
-    """Weighted draws of all effects given the most probable nodes, each of which represents the nodes around it.
+    """Weighted draws given the most probable nodes, each of which represents the nodes around it: of the effects
+    outside the largest factor, and of those of its groups that have skewed rows; the others are Normal given these.
 
     Attributes
     ----------
@@ -41,49 +89,122 @@ class EffectDraws:
         The node that represents each, and the probabilities of nodes.
     """
 
-    by_node: dict[int, Weighted]
+    by_node: dict[int, Kept]
     nearest: np.ndarray
     shares: np.ndarray
 
     @classmethod
     def of(cls, model: "Integrated") -> "EffectDraws | None":
-        """None without groups, if draws are too expensive or worth too few equal ones, or if no fitted row is skewed by
-        much.
+        """None without groups, if no fitted row is skewed by much, or if draws are too expensive or worth too little.
+
+        Of tables with too many rows only the skewed ones count as they are.
         """
-        first, shares = model.nodes[0], model.shares / model.shares.sum()
-        if not integrates_groups(first.settled):
+        settled = model.nodes[0].settled
+        if not integrates_groups(settled):
             return None
-        rule = Groups(first.settled, model.family, model.observed, model.parameters(first)).dense()
-        room = _NUMBERS // (_EACH * first.settled.joint.predictor.total)
-        count = min(_EVALUATIONS // (len(first.settled.means) * len(rule[1])), room, _DRAWS)
-        chosen = np.flatnonzero(shares * count >= _WORTH).tolist()
-        if shares[chosen].sum() < _MOST or not _is_rough(model):
+        every = np.arange(settled.joint.predictor.rows)
+        count = _affordable(model, every, _EVALUATIONS, _DRAWS)
+        if chosen := _with_enough(model, count):
+            return cls._with(model, every, count, chosen) if _is_rough(model) else None
+        joint = settled.joint
+        rows = np.flatnonzero(rough(model, joint.predictor.matrix, settled.variances))
+        if not len(rows):
             return None
-        while shares[chosen].sum() >= _MOST:
+        chosen = _most_probable(model)
+        count = _affordable(model, rows, _NEEDED, max(_ENOUGH, _FEWEST * len(chosen)))
+        return cls._with(model, rows, count, chosen) if count >= _FEWEST * len(chosen) else None
+
+    @classmethod
+    def _with(cls, model: "Integrated", rows: np.ndarray, count: int, chosen: list[int]) -> "EffectDraws | None":
+        shares = model.shares / model.shares.sum()
+        while chosen:
             nearest = model.nearest(chosen)
             masses = np.bincount(nearest, shares, len(shares))
-            by_node = {at: _worthwhile(model, at, count * float(masses[at])) for at in chosen}
+            by_node = {
+                at: _worthwhile(
+                    model, at, rows, max(int(count * float(masses[at])), min(_FEWEST, count // len(chosen)))
+                )
+                for at in chosen
+            }
             good = {at: each for at, each in by_node.items() if each is not None}
             if len(good) == len(chosen):
                 return cls(good, nearest, shares)
-            chosen = list(good)
+            chosen = list(good) if shares[list(good)].sum() >= _MOST else []
         return None
 
+    @property
+    def of_all(self) -> bool:
+        """Whether all rows count as they are."""
+        affected = next(iter(self.by_node.values())).affected
+        return len(affected.rows) == affected.settled.joint.predictor.rows
+
     @cached_property
-    def points(self) -> tuple[np.ndarray, np.ndarray]:
-        """Equally weighted draws (points, total) over all nodes, and the node of each."""
-        found, nodes, generator = [], [], np.random.default_rng(0)
+    def _equal(self) -> list[tuple[Kept, np.ndarray, np.ndarray]]:
+        """At each node with draws: equally weighted ones of these, and the node that each stands for."""
+        found, generator = [], np.random.default_rng(0)
         for at, own in self.by_node.items():
             shares = np.where(self.nearest == at, self.shares, 0.0)
             count = round(_POINTS * float(shares.sum()))
-            found.append(own.draws[evenly_chosen(own.shares, count)])
-            nodes.append(generator.permutation(evenly_chosen(shares, count)))
-        return np.concatenate(found), np.concatenate(nodes)
+            nodes = generator.permutation(evenly_chosen(shares, count))
+            found.append((own, evenly_chosen(own.shares, count), nodes))
+        return found
+
+    def predictors(self, matrix: Any, added: np.ndarray) -> np.ndarray:
+        """Equally weighted draws (n, draws) of combinations, the rows of a sparse matrix, with variances (n, nodes) of
+        terms independent of all effects.
+        """
+        parts = []
+        for own, chosen, nodes in self._equal:
+            values, variances = own.predictors(matrix, chosen)
+            parts.append((values, variances[:, None] + added[:, nodes]))
+        values, variances = (np.concatenate(each, axis=1) for each in zip(*parts, strict=True))
+        count = values.shape[1]
+        even = (np.arange(count) + 0.5) / count
+        return values + np.sqrt(variances) * ndtri(np.random.default_rng(0).permutation(even))
 
     def taken(self, node: int, count: int, generator: np.random.Generator) -> np.ndarray:
         """(count, total) of the draws that represent a node, chosen by their weights."""
         own = self.by_node[int(self.nearest[node])]
-        return own.draws[generator.choice(len(own.logs), count, p=own.shares)]
+        return own.thetas(generator.choice(len(own.shares), count, p=own.shares), generator)
+
+
+def rough(model: "Integrated", matrix: Any, variances: np.ndarray) -> np.ndarray:
+    """Which combinations, the rows of a sparse matrix, are skewed by much by the effects that all rows share.
+
+    `variances` (n,) are their variances given the first node.
+    """
+    from meanmap.ep.linear.shapes import thirds_of_shared
+
+    width = len(model.components.fixed[0][0]) if model.components.fixed else 0
+    if not 0 < width <= _WIDE:
+        return np.zeros(matrix.shape[0], bool)
+    x, thirds = matrix[:, :width].toarray(), thirds_of_shared(model, width)
+    third = (((x @ thirds.reshape(width, -1)).reshape(-1, width, width) @ x[:, :, None])[:, :, 0] * x).sum(1)
+    return np.abs(third) > ROUGH * variances**1.5
+
+
+def _affordable(model: "Integrated", rows: np.ndarray, evaluations: int, most: int) -> int:
+    """How many draws of the groups of some rows can be made and kept."""
+    first = model.nodes[0]
+    joint = first.settled.joint
+    rule = Groups(first.settled, model.family, model.observed, model.parameters(first)).dense()
+    groups = len(np.unique(joint.first.index[rows]))
+    room = _NUMBERS // (_EACH * (joint.rest + groups * joint.first.width))
+    return min(evaluations // (len(rows) * len(rule[1])), room, most)
+
+
+def _with_enough(model: "Integrated", count: int) -> list[int]:
+    """The nodes that have enough of some draws; none if they have too little of the probability."""
+    shares = model.shares / model.shares.sum()
+    chosen = np.flatnonzero(shares * count >= _WORTH).tolist()
+    return chosen if shares[chosen].sum() >= _MOST else []
+
+
+def _most_probable(model: "Integrated") -> list[int]:
+    """The nodes with most of the probability."""
+    shares = model.shares / model.shares.sum()
+    order = np.argsort(-shares, kind="stable")
+    return np.sort(order[: 1 + int(np.searchsorted(np.cumsum(shares[order]), _MOST))]).tolist()
 
 
 def _is_rough(model: "Integrated") -> bool:
@@ -96,11 +217,10 @@ def _is_rough(model: "Integrated") -> bool:
     return bool((np.abs(skewness(model, different)) > ROUGH).any())
 
 
-def _worthwhile(model: "Integrated", at: int, count: float) -> Weighted | None:
-    node, pairs = model.nodes[at], int(count / 2)
-    if 2 * pairs < _WORTH:
+def _worthwhile(model: "Integrated", at: int, rows: np.ndarray, count: int) -> Kept | None:
+    node, count = model.nodes[at], 2 * (count // 2)
+    if count < _WORTH:
         return None
-    given = (node.settled, model.family, model.observed, model.parameters(node))
-    found = of_all_effects(*given, 2 * pairs, _EACH)
-    even = found.effective > _EVEN or pareto_shape(found.logs[: 2 * pairs]) < _TRUSTED
-    return found if even and found.effective * 2 * pairs > _WORTH else None
+    affected = Affected.of(node.settled, model.family, model.observed, model.parameters(node), rows)
+    found, own = affected.drawn(count, _EACH, at)
+    return Kept(affected, found.draws, own, found.shares) if is_sound(found.logs[:count], _WORTH) else None

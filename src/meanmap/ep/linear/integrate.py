@@ -13,7 +13,7 @@ from meanmap.core.notes import warn_of
 from meanmap.core.progress import waiting
 from meanmap.ep.linear.components import Components
 from meanmap.ep.linear.coordinates import Coordinates
-from meanmap.ep.linear.effect_draws import EffectDraws
+from meanmap.ep.linear.effect_draws import EffectDraws, rough
 from meanmap.ep.linear.family import Family, Observed
 from meanmap.ep.linear.fewer import fewer
 from meanmap.ep.linear.joint import Joint
@@ -93,6 +93,14 @@ class Integrated:
     def effect_draws(self) -> EffectDraws | None:
         """Weighted draws of all effects, where they are worth enough."""
         return None if self.family.exact else EffectDraws.of(self)
+
+    @cached_property
+    def lacks_draws(self) -> bool:
+        """Whether the predictor of a fitted row is skewed by much by the effects that all rows share, without draws."""
+        first = self.nodes[0].settled
+        if self.family.exact or first.joint.first.size == 1 or self.effect_draws is not None:
+            return False
+        return bool(rough(self, first.joint.predictor.matrix, first.variances).any())
 
     def parameters(self, node: Node) -> np.ndarray:
         """Parameters of the likelihood at a node."""

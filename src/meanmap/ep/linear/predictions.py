@@ -18,20 +18,21 @@ __all__ = ["expected", "probabilities"]
 _NODES = np.linspace(-8, 8, 81)
 _SHARES = np.exp(-(_NODES**2) / 2) / np.exp(-(_NODES**2) / 2).sum()
 _PIECE = 20_000
-# Rows whose draws are in memory at once.
-_TOGETHER = 500
 # Numbers sorted at once for quantiles of responses that are not monotone in the predictor.
 _SORTED = 4_000_000
 
 
 def expected(model: Integrated, rows: Rows, scaled: Scaled, level: float) -> tuple[np.ndarray, list[str]]:
     """Estimate, sd, and ends of an interval for each row, (n, 4), with a note if ends may be inaccurate."""
-    found = np.empty((len(rows.kept), 4))
+    found, offset = np.empty((len(rows.kept), 4)), rows.offset[:, None] / scaled.unit
     skewed = _skewed(model, rows, scaled)
-    ends, notes = skewed.interval(level)
-    for start in range(0, len(found), _PIECE):
-        piece, offset = slice(start, start + _PIECE), rows.offset[start : start + _PIECE, None] / scaled.unit
-        found[piece] = _responses(skewed, piece, offset, ends[piece] + offset)
+    ends, notes = skewed.of_laws(level)
+    for start in range(0, len(found) if len(skewed.by_draws) < len(found) else 0, _PIECE):
+        piece = slice(start, start + _PIECE)
+        found[piece] = _responses(skewed, piece, offset[piece], ends[piece] + offset[piece])
+    for some, values in skewed.drawn():
+        found[some] = _of_draws(model, values + offset[some], level)
+    notes += _refused(skewed, found)
     found *= scaled.unit
     found[:, [0, 2, 3]] += scaled.base
     return found, notes
@@ -94,8 +95,6 @@ def _of_new(laws: Sequence[np.ndarray], rows: Rows, designs: Sequence[np.ndarray
 def _responses(skewed: Skewed, piece: slice, offset: np.ndarray, ends: np.ndarray) -> np.ndarray:
     """Responses in scaled units of some rows, with their offsets, from ends (n, 2) of their predictors."""
     model = skewed.model
-    if skewed.has_draws:
-        return _of_draws(skewed, piece, offset, ends)
     if model.family.link == "identity":
         mean, sd = skewed.law.taken(piece).moments
         return np.column_stack([mean + offset[:, 0], sd, ends])
@@ -109,14 +108,23 @@ def _responses(skewed: Skewed, piece: slice, offset: np.ndarray, ends: np.ndarra
     return np.stack([first, np.sqrt(np.maximum(second - first**2, 0)), low, high], axis=1)
 
 
-def _of_draws(skewed: Skewed, piece: slice, offset: np.ndarray, ends: np.ndarray) -> np.ndarray:
-    """Responses in scaled units of some rows, from draws of their predictors."""
-    model, found = skewed.model, np.empty((len(ends), 4))
-    parameters = model.parameters(model.nodes[0])
-    found[:, 2:] = model.family.mean(Observed.of(np.zeros(len(ends)), 1.0).columns(), ends, parameters)
-    for start in range(0, len(ends), _TOGETHER):
-        some = slice(start, min(start + _TOGETHER, len(ends)))
-        eta = skewed.draws(slice(piece.start + some.start, piece.start + some.stop)) + offset[some]
-        values = model.family.mean(Observed.of(np.zeros(len(eta)), 1.0).columns(), eta, parameters)
-        found[some, 0], found[some, 1] = values.mean(1), values.std(1)
-    return found
+def _of_draws(model: Integrated, eta: np.ndarray, level: float) -> np.ndarray:
+    """Responses in scaled units of some rows, from draws (rows, draws) of their predictors."""
+    parameters, one = model.parameters(model.nodes[0]), Observed.of(np.zeros(len(eta)), 1.0).columns()
+    values = model.family.mean(one, eta, parameters)
+    found = model.family.mean(one, np.quantile(eta, ends(level), axis=1).T, parameters)
+    return np.column_stack([values.mean(1), values.std(1), found])
+
+
+def _refused(skewed: Skewed, found: np.ndarray) -> list[str]:
+    """Replace numbers that no draws confirm, where the predictor is skewed by much, by nan, and say so."""
+    count = int(skewed.wanting.sum())
+    if not count:
+        return []
+    found[skewed.wanting] = np.nan
+    note = (
+        f"predictions of {count} rows are nan: only the prior keeps their predictors finite, as at a label without "
+        "events, and weighted draws of these are too expensive or worth too little. Give the coefficient of that label "
+        "a tighter prior, priors={name: (0.0, sd)}, or leave the label out"
+    )
+    return [note]

@@ -1,5 +1,6 @@
 """Skewed marginal distributions of linear combinations of effects."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -12,7 +13,7 @@ from meanmap.ep.linear.sites import Predictors, Settled
 from meanmap.ep.linear.weights import Kinds
 from meanmap.ep.weighted_draws import Weighted
 
-__all__ = ["marginals", "skewness"]
+__all__ = ["marginals", "skewness", "thirds_of_shared"]
 
 # A Normal is good enough if the skewness is below this: interval ends are then off by .05 standard deviations.
 _SKEW = 0.1
@@ -131,6 +132,16 @@ def skewness(model: Integrated, combinations: np.ndarray) -> np.ndarray:
     return _Rows.at(model.nodes[0], model).skewness(toward / sds[:, None])
 
 
+def thirds_of_shared(model: Integrated, width: int) -> np.ndarray:
+    """Third cumulants (width, width, width) of the effects that all rows share given the first node, to first order."""
+    joint, rows = model.nodes[0].settled.joint, _Rows.at(model.nodes[0], model)
+    toward, found = joint.solve(np.eye(width, joint.predictor.total)), np.zeros((width, width, width))
+    for piece, thirds in rows.thirds(_LEAST_ROWS * 8):
+        by = joint.predictor.taken(piece).of_many(toward) / rows.settled.variances[piece, None]
+        found += np.einsum("na,nb,nc->abc", by * thirds[:, None], by, by, optimize=True)
+    return found
+
+
 @dataclass(frozen=True)
 class _Rows:
     """The ratio of likelihood and site in every row, at one node."""
@@ -151,17 +162,22 @@ class _Rows:
         """
         s, predictor, total = self.settled, self.settled.joint.predictor, np.zeros(len(toward))
         step = max(_LEAST_ROWS, _TOGETHER // max(len(toward), 1))
-        for start in range(0, predictor.rows, step):
-            rows = slice(start, start + step)
-            # The last sweep has them, unless the belief was changed since.
-            if s.thirds is None or s.shared is not None:
-                thirds = s.taken(rows).tilted(self.family, self.observed.taken(rows), self.parameters).thirds
-            else:
-                thirds = s.thirds[rows]
+        for rows, thirds in self.thirds(step):
             some = predictor if step >= predictor.rows else predictor.taken(rows)
             part = some.of_many(toward) / s.variances[rows, None]
             total += thirds @ (part * part * part)
         return total
+
+    def thirds(self, step: int) -> Iterator[tuple[slice, np.ndarray]]:
+        """Third cumulants of tilted predictors, some rows at a time."""
+        s = self.settled
+        for start in range(0, len(s.means), step):
+            rows = slice(start, start + step)
+            # The last sweep has them, unless the belief was changed since.
+            if s.thirds is None or s.shared is not None:
+                yield rows, s.taken(rows).tilted(self.family, self.observed.taken(rows), self.parameters).thirds
+            else:
+                yield rows, s.thirds[rows]
 
     @property
     def count(self) -> int:

@@ -1,5 +1,6 @@
 """Intervals of many linear combinations of effects, whose distributions may be skewed."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -9,6 +10,7 @@ from scipy.special import ndtri
 
 from meanmap.core.intervals import ends as both
 from meanmap.ep.linear.effect_draws import ROUGH as _ROUGH
+from meanmap.ep.linear.effect_draws import rough
 from meanmap.ep.linear.integrate import Integrated
 from meanmap.ep.linear.mixtures import Normals, Shaped
 from meanmap.ep.linear.shapes import marginals, skewness
@@ -19,8 +21,8 @@ __all__ = ["Skewed"]
 _DENSE, _HELD = 4_000_000, 20_000_000
 # Combinations times rows up to which distributions have shapes of their own, and the skewness above which they do.
 _SHAPED, _BENT = 40_000, 0.1
-# The most combinations with distributions by draws, and of them at once.
-_DRAWN, _TOGETHER = 5000, 500
+# Combinations whose draws are in memory at once.
+_DRAWN = 500
 # Distributions with less than three times this skewness are Normal.
 _FLAT = 1e-6
 
@@ -33,8 +35,12 @@ class Skewed:
     ----------
     model : Integrated
         The fitted model.
+    matrix : sparse (n, total) array
+        All combinations.
     law : Normals
         Distributions without skewness.
+    new : (n, nodes) array
+        Variances of terms independent of θ at each node.
     kept, place : arrays
         The combinations examined, and for every combination the position of its equal; `place` is None if only a sample
         was examined.
@@ -45,7 +51,9 @@ class Skewed:
     """
 
     model: Integrated
+    matrix: Any
     law: Normals
+    new: np.ndarray
     kept: np.ndarray
     place: np.ndarray | None
     combinations: np.ndarray
@@ -57,7 +65,8 @@ class Skewed:
         """Examine the rows of a sparse matrix; if there are too many, evenly spaced ones."""
         count, total = matrix.shape
         if model.family.exact or not count:
-            return cls(model, law, np.arange(1), np.zeros(count, int), np.zeros((1, total)), added[:1], np.zeros(1))
+            none = np.zeros((1, total))
+            return cls(model, matrix, law, added, np.arange(1), np.zeros(count, int), none, added[:1], np.zeros(1))
         kept = np.arange(0, count, 1 + count * total // _DENSE)
         dense = matrix[kept].toarray()
         _, first, inverse = np.unique(
@@ -69,7 +78,7 @@ class Skewed:
         kept, dense = kept[first], dense[first]
         share = 1 - added[kept, 0] / law.sds[kept, 0] ** 2
         skew = skewness(model, dense) * np.maximum(share, 0) ** 1.5
-        return cls(model, law, kept, place, dense, added[kept], skew)
+        return cls(model, matrix, law, added, kept, place, dense, added[kept], skew)
 
     @cached_property
     def of_all(self) -> np.ndarray:
@@ -90,19 +99,32 @@ class Skewed:
         return marginals(self.model, self.combinations[chosen]).widened(self.added[chosen]), at[self.place]
 
     @cached_property
-    def has_draws(self) -> bool:
-        """Whether distributions are those of draws: where rows are skewed, unless too many are asked for."""
-        return self.place is not None and len(self.kept) <= _DRAWN and self.model.effect_draws is not None
+    def _rough(self) -> np.ndarray:
+        """Which combinations are skewed by much by the effects that all rows share."""
+        if self.model.effect_draws is None and not self.model.lacks_draws:
+            return np.zeros(len(self.law.means), bool)
+        return rough(self.model, self.matrix, self.law.sds[:, 0] ** 2)
 
-    def draws(self, rows: slice) -> np.ndarray:
-        """Equally weighted draws (rows, draws) of combinations."""
+    @cached_property
+    def by_draws(self) -> np.ndarray:
+        """The combinations whose distributions are those of draws: skewed ones, or all if draws are of all rows."""
         effects = self.model.effect_draws
-        assert effects is not None
-        assert self.place is not None
-        points, nodes = effects.points
-        noise = ndtri((np.random.default_rng(0).permutation(len(points)) + 0.5) / len(points))
-        own = self.place[rows]
-        return self.combinations[own] @ points.T + np.sqrt(self.added[own][:, nodes]) * noise
+        if effects is None or not effects.of_all:
+            return np.flatnonzero(self._rough & (effects is not None))
+        return np.arange(len(self.law.means))
+
+    @cached_property
+    def wanting(self) -> np.ndarray:
+        """Whether combinations are so skewed that their distributions need draws, and there are none."""
+        return self._rough & (self.model.effect_draws is None)
+
+    def drawn(self) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+        """Some of the combinations at a time that have draws, with equally weighted ones (some, draws)."""
+        effects = self.model.effect_draws
+        if effects is not None:
+            for at in range(0, len(self.by_draws), _DRAWN):
+                some = self.by_draws[at : at + _DRAWN]
+                yield some, effects.predictors(self.matrix[some], self.new[some])
 
     @cached_property
     def _order(self) -> np.ndarray:
@@ -129,16 +151,23 @@ class Skewed:
         They are those of draws, where there are any. Else the most skewed combinations get distributions of their own,
         and the ends of others are shifted by (z² − 1) / 6 times the skewness (Cornish & Fisher 1938).
         """
-        if self.has_draws:
-            pieces = [slice(at, at + _TOGETHER) for at in range(0, len(self.law.means), _TOGETHER)]
-            return np.concatenate([np.quantile(self.draws(each), both(level), axis=1).T for each in pieces]), []
+        ends, notes = self.of_laws(level)
+        for some, values in self.drawn():
+            ends[some] = np.quantile(values, both(level), axis=1).T
+        return ends, notes
+
+    def of_laws(self, level: float) -> tuple[np.ndarray, list[str]]:
+        """The same, for combinations that have no draws."""
+        if len(self.by_draws) == len(self.law.means):
+            return np.empty((len(self.law.means), 2)), []
         z, skew = float(ndtri((1 + level) / 2)), np.clip(self.of_all, -1, 1)
         moved = (z**2 - 1) / 6 * skew * self.law.moments[1]
         ends = np.stack(self.law.interval(level), axis=1) + moved[:, None]
         law, own = self._own
         if law is not None:
             ends[own >= 0] = np.stack(law.interval(level), axis=1)[own[own >= 0]]
-        left = np.abs(self.skewness)[self._order[self._room :]]
+        left = self._order[self._room :]
+        left = np.abs(self.skewness)[left[~np.isin(self.kept[left], self.by_draws)]]
         if not (left > _ROUGH).any():
             return ends, []
         note = (

@@ -12,7 +12,7 @@ from meanmap.ep.linear.predictor import Predictor
 from meanmap.ep.linear.sites import Settled
 from meanmap.ep.weighted_draws import Weighted
 
-__all__ = ["Kinds", "affordable", "excess", "kinds", "of_all_effects", "pieces", "weighted"]
+__all__ = ["Kinds", "affordable", "excess", "kinds", "pieces", "weighted", "whole_of"]
 
 # Evaluations of the likelihood held in memory at once.
 _PIECE = 2_000_000
@@ -21,9 +21,6 @@ _PIECE = 2_000_000
 _TIMES, _SOME, _SURE = 4, 20_000, 1e-3
 # Rows from which equal ones are counted, and how many are looked at to see whether there are many of these.
 _MANY, _LOOKED_AT = 1000, 10_000
-
-# Draws of this many effects or fewer come from a Student distribution with these degrees of freedom.
-_FEW, _NU = 20, 6.0
 
 # Rows, and how many rows each represents.
 Kinds = tuple[np.ndarray, np.ndarray]
@@ -103,44 +100,8 @@ def weighted(
         if error < _SURE:
             return Weighted(found, log_ratios + each.sum(0), error)
     rule = Groups(*model).nodes()
-    logs = [_whole(terms).sum(0) for terms in _by_group(*model, parts, rule)]
+    logs = [whole_of(terms).sum(0) for terms in _by_group(*model, parts, rule)]
     return Weighted(found, log_ratios + np.concatenate(logs))
-
-
-def of_all_effects(
-    settled: Settled, family: Family, observed: Observed, parameters: np.ndarray, draws: int, each: int
-) -> Weighted:
-    """Weighted draws (draws · each, total) of all effects, in the order of θ, where groups are integrated.
-
-    Effects of the largest factor are drawn `each` times from their exact distribution given all others, and these, if
-    they are few, from a multivariate Student distribution about the belief, whose tails are long.
-    """
-    joint, model, generator = settled.joint, (settled, family, observed, parameters), np.random.default_rng(0)
-    rule, size = Groups(*model).dense(), joint.rest
-    scales = np.tile(np.sqrt(_NU / generator.chisquare(_NU, draws // 2)), 2) if size <= _FEW else np.ones(draws)
-    square = np.zeros(draws)
-
-    def noise(count: int) -> np.ndarray:
-        found = scales * _antithetic(generator, count, draws)
-        square[:] += (found**2).sum(0)
-        return found
-
-    parts = _parts(settled, noise)
-    log_ratios, logs, nodes = _shared(settled, parts)[1], list[np.ndarray](), list[np.ndarray]()
-    if size <= _FEW:
-        log_ratios += (_NU + size) / 2 * np.log1p(square / _NU) - square / 2
-    for terms in _by_group(*model, parts, rule):
-        whole = _whole(terms)
-        logs.append(whole.sum(0))
-        below = np.cumsum(np.exp(terms - whole[:, :, None]), axis=2)[:, :, None]
-        even = generator.permuted(np.tile(np.arange(each), (*whole.shape, 1)), axis=2)
-        levels = (even + generator.random(even.shape)) / each
-        nodes.append((below < levels[..., None]).sum(3).clip(0, len(rule[0]) - 1))
-    effects = [np.tile(parts[at], each) for at in range(len(parts))]
-    node = np.concatenate(nodes, axis=1).transpose(2, 1, 0).reshape(each * draws, -1)
-    moved = _reach(joint, rule[0])[node, np.arange(joint.first.size)]
-    effects[joint.order[0]] += moved.reshape(each * draws, -1).T
-    return Weighted(np.concatenate(effects).T, np.tile(log_ratios + np.concatenate(logs), each))
 
 
 def _antithetic(generator: np.random.Generator, count: int, draws: int) -> np.ndarray:
@@ -207,7 +168,7 @@ def _reach(joint: Joint, nodes: np.ndarray) -> np.ndarray:
     return np.einsum("gba,mb->mga", joint.inverse, nodes)
 
 
-def _whole(terms: np.ndarray) -> np.ndarray:
+def whole_of(terms: np.ndarray) -> np.ndarray:
     """Logs (groups, draws) of sums over nodes."""
     top = terms.max(2, keepdims=True)
     return np.log(np.exp(terms - top).sum(2)) + top[:, :, 0]

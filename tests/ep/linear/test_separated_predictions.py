@@ -1,0 +1,107 @@
+"""Predictions at a label without events, beside an integral over a grid, and in tables where draws are costly."""
+
+import warnings
+
+import numpy as np
+import pytest
+from scipy.special import expit
+
+pytest.importorskip("formulae")
+
+from meanmap.ep.linear import fit
+
+FORMULAS = {"poisson": "y ~ k + (1 | g)", "bernoulli": "y ~ k + (1 | g)", "binomial": "p(y, m) ~ k + (1 | g)"}
+
+
+def table(family, rows, seed, rare=0.04, base=-1.5):
+    """No row with label c has an event."""
+    rng = np.random.default_rng(seed)
+    sizes = rng.integers(3, 11, rows)
+    g = np.repeat(np.arange(rows), sizes)[:rows]
+    k = rng.choice(["a", "c"], rows, p=[1 - rare, rare])
+    eta, m = base + rng.normal(size=rows)[g], rng.integers(2, 6, rows) if family == "binomial" else np.ones(rows, int)
+    y = rng.poisson(np.exp(eta)) if family == "poisson" else rng.binomial(m, expit(eta))
+    return {"y": np.where(k == "c", 0, y), "m": m, "k": k, "g": g}
+
+
+def on_a_grid(family, data):
+    """Means at rows with label c, by an integral over both coefficients, the standard deviation and each group."""
+    y, m, c, g = data["y"], data["m"], data["k"] == "c", data["g"]
+    middle, share, u = np.log(y.mean()) if family == "poisson" else 0.0, c.mean(), np.linspace(-6, 6, 33)
+    scale = 2.5 / c.std()
+    slopes = np.r_[np.linspace(-3 * scale, -8, 30, endpoint=False), np.linspace(-8, 3, 34)]
+    widths = np.gradient(slopes)
+
+    def log_of(some, eta):
+        if family == "poisson":
+            return y[some, None] * eta - np.exp(eta)
+        return y[some, None] * eta - m[some, None] * np.logaddexp(0, eta)
+
+    def sums(logs, index):
+        return np.add.reduceat(logs, np.flatnonzero(np.diff(index, prepend=-1)), axis=0)
+
+    mean = np.exp if family == "poisson" else expit
+    logs, means = [], []
+    for level in np.linspace(-4.5, 0.5, 26):  # of label a
+        for log_sd in np.linspace(-1.2, 1.2, 17):
+            sd = np.exp(log_sd)
+            plain = np.zeros((g.max() + 1, len(u)))
+            plain[np.unique(g[~c])] = sums(log_of(~c, level + sd * u + np.zeros(((~c).sum(), 1))), g[~c])
+            plain -= u**2 / 2
+            for slope, width in zip(slopes, widths, strict=True):
+                eta = level + slope + sd * u
+                whole = plain.copy()
+                whole[np.unique(g[c])] += sums(log_of(c, eta + np.zeros((c.sum(), 1))), g[c])
+                top = whole.max(1, keepdims=True)
+                inside = np.exp(whole - top)
+                at = level + share * slope - middle
+                prior = -((at / 2.5) ** 2 + (slope / scale) ** 2) / 2 - 2 * np.log1p((sd / 2.5) ** 2 / 3) + log_sd
+                logs.append(prior + (np.log(inside.sum(1)) + top[:, 0]).sum() + np.log(width))
+                means.append(inside[g[c]] @ mean(eta) / inside[g[c]].sum(1))
+    weights = np.exp(np.array(logs) - max(logs))
+    return weights @ np.array(means) / weights.sum()
+
+
+@pytest.mark.parametrize("family", list(FORMULAS))
+def test_means_at_a_label_without_events_where_only_its_rows_count_as_they_are(family, monkeypatch):
+    monkeypatch.setattr("meanmap.ep.linear.effect_draws._EVALUATIONS", 1)  # as in tables of thousands of rows
+    data = table(family, 240, 3, rare=0.06)
+    found, at, m = fit(FORMULAS[family], data, family), data["k"] == "c", data["m"]
+    assert found.model.effect_draws is not None
+    assert not found.model.effect_draws.of_all
+    shown, drawn = found.predict().estimate.to_numpy(), found.expected(draws=4000, rng=0).mean(0)
+    exact, trials = on_a_grid(family, data), m if family == "binomial" else np.ones(240)
+    np.testing.assert_allclose(trials[at] @ shown[at], trials[at] @ exact, rtol=0.2)
+    np.testing.assert_allclose(trials[at] @ drawn[at], trials[at] @ exact, rtol=0.35)
+    np.testing.assert_allclose(trials @ shown, data["y"].sum(), rtol=0.02)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("family", list(FORMULAS))
+@pytest.mark.parametrize("rows", [1500, 3000, 10_000])
+def test_predictions_add_up_to_the_events_in_tables_of_any_size(family, rows):
+    """The posterior mean of the derivative of its log by a coefficient is 0: so means at the label are known."""
+    data = table(family, rows, rows, rare=0.02)
+    found, at = fit(FORMULAS[family], data, family), data["k"] == "c"
+    trials = data["m"] if family == "binomial" else np.ones(rows)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", RuntimeWarning)
+        shown, drawn = found.predict().estimate.to_numpy(), found.expected(draws=2000, rng=0).mean(0)
+    assert abs(trials @ shown / data["y"].sum() - 1) < 0.02
+    assert abs(trials @ drawn / data["y"].sum() - 1) < 0.03
+    # Half a normal distribution, as the prior is cut off where events would have been seen.
+    nearly = np.sqrt(2 / np.pi) * at.std() / 2.5
+    assert abs(trials[at] @ shown[at] / nearly - 1) < 0.35
+
+
+def test_predictions_that_no_draws_confirm_are_nan_with_a_note_and_the_status_says_so(monkeypatch):
+    for name in ("_EVALUATIONS", "_NEEDED"):
+        monkeypatch.setattr(f"meanmap.ep.linear.effect_draws.{name}", 1)
+    data = table("poisson", 240, 3, rare=0.06)
+    found, at = fit(FORMULAS["poisson"], data, "poisson"), data["k"] == "c"
+    assert "predictions are nan where coefficients separate" in found.report.status
+    with pytest.warns(UserWarning, match="predictions of [0-9]+ rows are nan: only the prior keeps"):
+        shown = found.predict()
+    assert np.isnan(found.expected(draws=5, rng=0)[:, at]).all()
+    assert shown[at].isna().all(axis=None)
+    assert shown[~at].notna().all(axis=None)
