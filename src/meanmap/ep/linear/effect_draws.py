@@ -25,7 +25,7 @@ _EVALUATIONS, _NEEDED, _DRAWS, _EACH, _NUMBERS = 60_000_000, 600_000_000, 16_000
 _ENOUGH, _FEWEST = 3000, 400
 # Equally weighted draws that stand for all.
 _POINTS = 8000
-# How many equal draws those of a node have to be worth, and the least probability of all nodes with such draws.
+# The equal draws that those of a node have to be worth, and the least probability of all nodes with such draws.
 _WORTH, _MOST = 150, 0.6
 # The largest skewness for which corrected ends can be trusted: Normal ends are off by .24 sd. Of larger tables some
 # rows are looked at, or the effects that all rows share, if they are no more than so many.
@@ -184,7 +184,7 @@ def rough(model: "Integrated", matrix: Any, variances: np.ndarray) -> np.ndarray
 
 
 def _affordable(model: "Integrated", rows: np.ndarray, evaluations: int, most: int) -> int:
-    """How many draws of the groups of some rows can be made and kept."""
+    """The number of draws of the groups of some rows can be made and kept."""
     first = model.nodes[0]
     joint = first.settled.joint
     rule = Groups(first.settled, model.family, model.observed, model.parameters(first)).dense()

@@ -20,7 +20,7 @@ __all__ = ["Affected"]
 # Draws of this many effects or fewer come from a Student distribution with these degrees of freedom; its moments are
 # those of this many first draws, if these are worth so many equal ones for each number.
 _FEW, _NU, _TRIED, _SURE = 20, 6.0, 256, 5
-# How many times as many points as coefficients fit the quadratic that stands for groups without skewed rows.
+# Points for each coefficient of the quadratic that stands for groups without skewed rows.
 _TIMES = 3
 # The largest Pareto k with which weighted means can be trusted, and the effective share from which it does not matter.
 _TRUSTED, _EVEN = 0.7, 0.95
@@ -112,7 +112,7 @@ class Affected:
 
     def _remainder(self, noise: np.ndarray) -> np.ndarray:
         """What all other rows add to log weights: nothing where sites are those of expectation propagation, whose
-        moments are right. A site on shared effects holds what all groups together say of them; then it gives way to a
+        moments are right. A site on shared effects holds what all groups together say of them; then it is replaced by a
         quadratic fitted to the sums of the other rows.
         """
         site, joint = self.settled.shared, self.settled.joint
