@@ -229,9 +229,8 @@ def fit(
     effects = [f"sd({label} | {group.name})" for group in read.rows.groups for label in group.labels]
     report = _report(problem, model, shared_names(read, levels), notes, shared, checked, effects, unsure)
     if apart and model.lacks_draws:
-        report = replace(
-            report, status=f"{report.status}, but predictions are nan where coefficients separate the response"
-        )
+        joined = f"{report.status}, {'and' if ', but' in report.status else 'but'}"
+        report = replace(report, status=f"{joined} predictions are nan where coefficients separate the response")
     return Fitted(
         read,
         given.name,

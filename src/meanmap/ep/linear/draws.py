@@ -7,13 +7,15 @@ from typing import Any
 import numpy as np
 
 from meanmap.core.errors import ParameterError
+from meanmap.core.notes import warn_of
 from meanmap.ep.linear.contrasts import named
 from meanmap.ep.linear.coordinates import Coordinates
-from meanmap.ep.linear.effect_draws import rough
+from meanmap.ep.linear.effect_draws import refusal, rough
 from meanmap.ep.linear.family import Observed
 from meanmap.ep.linear.formula import Formula, Rows
 from meanmap.ep.linear.integrate import Integrated, Node
 from meanmap.ep.linear.mixtures import Smooth
+from meanmap.ep.linear.predictions import of_new
 from meanmap.ep.linear.scaled import Scaled
 from meanmap.ep.linear.shared import Shared
 
@@ -94,11 +96,7 @@ class JointDraws:
             else:
                 values = self.model.family.mean(Observed.of(none).columns(), eta, parameters)
             found.append(values.swapaxes(0, 1))
-        drawn = np.concatenate(found)[self.order] * self.scaled.unit + self.scaled.base
-        if self.model.lacks_draws:  # as absurd as those of `predict` would be
-            asked, joint = self.scaled.predictor(rows), self.model.nodes[0].settled.joint
-            drawn[:, rough(self.model, asked.matrix, joint.variances(asked))] = np.nan
-        return drawn
+        return self._confirmed(rows, np.concatenate(found)[self.order] * self.scaled.unit + self.scaled.base)
 
     def responses(self, rows: Rows, trials: np.ndarray | float, generator: np.random.Generator) -> np.ndarray:
         """(draws, n) new responses; all rows of a new group share one draw of its effects."""
@@ -106,7 +104,19 @@ class JointDraws:
         for node, eta in self._predictors(rows, generator):
             eta += (rows.offset / self.scaled.unit)[:, None]
             found.append(self.model.family.draw(observed, eta, self.model.parameters(node), generator).T)
-        return np.concatenate(found)[self.order] * self.scaled.unit + self.scaled.base
+        return self._confirmed(rows, np.concatenate(found)[self.order] * self.scaled.unit + self.scaled.base)
+
+    def _confirmed(self, rows: Rows, drawn: np.ndarray) -> np.ndarray:
+        """The same draws (draws, n), with nan in those rows where `predict` has nan."""
+        if not self.model.lacks_draws or self.model.family.ordered:
+            return drawn
+        asked, first = self.scaled.predictor(rows), self.model.nodes[0]
+        laws = self.model.components.covariances(first.phi)
+        variances = first.settled.joint.variances(asked) + of_new(laws, rows, self.scaled.group_designs(rows))
+        if (wanting := rough(self.model, asked.matrix, variances)).any():
+            warn_of([refusal(int(wanting.sum()))])
+            return np.where(wanting, np.nan, drawn)
+        return drawn
 
     def log_likelihoods(self, rows: Rows, generator: np.random.Generator) -> np.ndarray:
         """(draws, n) log densities of the responses of the fitted rows given draws of effects and components."""

@@ -16,7 +16,7 @@ from meanmap.ep.linear.sampled import evenly_chosen
 if TYPE_CHECKING:
     from meanmap.ep.linear.integrate import Integrated
 
-__all__ = ["ROUGH", "EffectDraws", "rough"]
+__all__ = ["ROUGH", "EffectDraws", "refusal", "rough"]
 
 # Evaluations of the likelihood spent on draws of all rows, and of those that need them; the most draws, how often
 # groups are drawn given each, and the most numbers that are kept.
@@ -28,8 +28,11 @@ _POINTS = 8000
 # The equal draws that those of a node have to be worth, and the least probability of all nodes with such draws.
 _WORTH, _MOST = 150, 0.6
 # The largest skewness for which corrected ends can be trusted: Normal ends are off by .24 sd. Of larger tables some
-# rows are looked at, or the effects that all rows share, if they are no more than so many.
-ROUGH, _DENSE, _WIDE = 0.5, 4_000_000, 60
+# rows are looked at.
+ROUGH, _DENSE = 0.5, 4_000_000
+# The most effects outside the largest factor with draws of some rows, and the most shared effects whose third cumulants
+# are all computed; with more, those of combinations, of so many by rows of the table.
+_WIDE, _LOOKED_AT = 60, 30_000_000
 
 
 @dataclass(frozen=True, eq=False)
@@ -105,10 +108,12 @@ class EffectDraws:
         every = np.arange(settled.joint.predictor.rows)
         count = _affordable(model, every, _EVALUATIONS, _DRAWS)
         if chosen := _with_enough(model, count):
-            return cls._with(model, every, count, chosen) if _is_rough(model) else None
-        joint = settled.joint
-        rows = np.flatnonzero(rough(model, joint.predictor.matrix, settled.variances))
-        if not len(rows):
+            if not _is_rough(model):
+                return None
+            if found := cls._with(model, every, count, chosen):
+                return found
+        rows = np.flatnonzero(model.rough_rows)
+        if not len(rows) or settled.joint.rest > _WIDE:
             return None
         chosen = _most_probable(model)
         count = _affordable(model, rows, _NEEDED, max(_ENOUGH, _FEWEST * len(chosen)))
@@ -171,16 +176,30 @@ class EffectDraws:
 def rough(model: "Integrated", matrix: Any, variances: np.ndarray) -> np.ndarray:
     """Which combinations, the rows of a sparse matrix, are skewed by much by the effects that all rows share.
 
-    `variances` (n,) are their variances given the first node.
+    `variances` (n,) are their variances given the first node. Of many combinations of many effects those with the
+    largest variances are looked at.
     """
-    from meanmap.ep.linear.shapes import thirds_of_shared
+    from meanmap.ep.linear.shapes import thirds_of_combinations, thirds_of_shared
 
     width = len(model.components.fixed[0][0]) if model.components.fixed else 0
-    if not 0 < width <= _WIDE:
-        return np.zeros(matrix.shape[0], bool)
-    x, thirds = matrix[:, :width].toarray(), thirds_of_shared(model, width)
-    third = (((x @ thirds.reshape(width, -1)).reshape(-1, width, width) @ x[:, :, None])[:, :, 0] * x).sum(1)
+    third = np.zeros(matrix.shape[0])
+    if width > _WIDE:
+        some = np.argsort(-variances, kind="stable")[: max(1, _LOOKED_AT // len(model.observed.response))]
+        x, inverse = np.unique(matrix[some][:, :width].toarray(), axis=0, return_inverse=True)
+        third[some] = thirds_of_combinations(model, x)[inverse.ravel()]
+    elif width:
+        x, thirds = matrix[:, :width].toarray(), thirds_of_shared(model, width)
+        third = (((x @ thirds.reshape(width, -1)).reshape(-1, width, width) @ x[:, :, None])[:, :, 0] * x).sum(1)
     return np.abs(third) > ROUGH * variances**1.5
+
+
+def refusal(count: int) -> str:
+    """A note on predictions that need draws, where there are none."""
+    return (
+        f"predictions of {count} rows are nan: only the prior keeps their predictors finite, as at a label without "
+        "events, and weighted draws of these are too expensive or worth too little. Give the coefficient of that label "
+        "a tighter prior, priors={name: (0.0, sd)}, or leave the label out"
+    )
 
 
 def _affordable(model: "Integrated", rows: np.ndarray, evaluations: int, most: int) -> int:

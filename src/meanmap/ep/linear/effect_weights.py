@@ -18,8 +18,9 @@ from meanmap.ep.weighted_draws import Weighted, pareto_shape
 __all__ = ["Affected"]
 
 # Draws of this many effects or fewer come from a Student distribution with these degrees of freedom; its moments are
-# those of this many first draws, if these are worth so many equal ones for each number.
-_FEW, _NU, _TRIED, _SURE = 20, 6.0, 256, 5
+# those of this many first draws, and so many for each number, in two turns, if these are worth enough equal ones for
+# each number.
+_FEW, _NU, _TRIED, _TRIED_EACH, _TURNS, _SURE = 20, 6.0, 256, 80, 2, 5
 # Points for each coefficient of the quadratic that stands for groups without skewed rows.
 _TIMES = 3
 # The largest Pareto k with which weighted means can be trusted, and the effective share from which it does not matter.
@@ -90,25 +91,29 @@ class Affected:
 
     def _proposed(self, count: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
         """Standard noise (rest, count) of the other effects, and the logs of their Normal density over that of the
-        proposal: a Student distribution about the mean and covariance of a few first draws, where effects are few.
+        proposal: a Student distribution about the mean and covariance of a few first draws, where effects are few. No
+        weight of these is larger than √n times their mean (Ionides 2008).
         """
         size = self.settled.joint.rest
         if size > _FEW:
             half = np.random.default_rng(seed).normal(size=(size, count // 2))
             noise = np.concatenate([half, -half], axis=1)
             return noise, np.zeros(noise.shape[1])
-        middle, root = np.zeros(size), np.eye(size)
-        first, logs = _student(min(_TRIED, count), middle, root, seed)
-        logs = logs + self._remainder(first)
-        rest = self.settled.joint.rest_from(first)
-        logs += np.concatenate([whole_of(terms).sum(0) for terms in self._terms(self.rows, rest, self.rule)])
-        shares = np.exp(logs - logs.max())
-        shares /= shares.sum()
-        if 1 / (shares @ shares) > _SURE * (size + 1):
+        middle, root, tried = np.zeros(size), np.eye(size), max(_TRIED, _TRIED_EACH * (size + 1))
+        for turn in range(_TURNS):
+            first, logs = _student(tried, middle, root, [seed, turn + 1])
+            logs = logs + self._remainder(first)
+            rest = self.settled.joint.rest_from(first)
+            logs += np.concatenate([whole_of(terms).sum(0) for terms in self._terms(self.rows, rest, self.rule)])
+            shares = np.exp(logs - logs.max())
+            shares = np.minimum(shares, shares.mean() * np.sqrt(tried))
+            shares /= shares.sum()
+            if 1 / (shares @ shares) < _SURE * (size + 1):
+                break
             middle = first @ shares
             away = first - middle[:, None]
             root = np.linalg.cholesky((away * shares) @ away.T + 1e-9 * np.eye(size))
-        return _student(count, middle, root, seed)
+        return _student(count, middle, root, [seed])
 
     def _remainder(self, noise: np.ndarray) -> np.ndarray:
         """What all other rows add to log weights: nothing where sites are those of expectation propagation, whose
@@ -168,7 +173,7 @@ def is_sound(logs: np.ndarray, worth: float) -> bool:
     return (effective > _EVEN or pareto_shape(logs) < _TRUSTED) and effective * len(logs) > worth
 
 
-def _student(count: int, middle: np.ndarray, root: np.ndarray, seed: int) -> tuple[np.ndarray, np.ndarray]:
+def _student(count: int, middle: np.ndarray, root: np.ndarray, seed: list[int]) -> tuple[np.ndarray, np.ndarray]:
     """Even points (size, count) of a Student distribution, shifted at random, and the logs of the standard Normal
     density over its.
     """

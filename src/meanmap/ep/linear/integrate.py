@@ -95,12 +95,17 @@ class Integrated:
         return None if self.family.exact else EffectDraws.of(self)
 
     @cached_property
-    def lacks_draws(self) -> bool:
-        """Whether the predictor of a fitted row is skewed by much by the effects that all rows share, without draws."""
+    def rough_rows(self) -> np.ndarray:
+        """Which fitted rows have predictors that are skewed by much by the effects that all rows share."""
         first = self.nodes[0].settled
-        if self.family.exact or first.joint.first.size == 1 or self.effect_draws is not None:
+        return rough(self, first.joint.predictor.matrix, first.variances)
+
+    @cached_property
+    def lacks_draws(self) -> bool:
+        """Whether there are such rows, but no draws."""
+        if self.family.exact or self.nodes[0].settled.joint.first.size == 1 or self.effect_draws is not None:
             return False
-        return bool(rough(self, first.joint.predictor.matrix, first.variances).any())
+        return bool(self.rough_rows.any())
 
     def parameters(self, node: Node) -> np.ndarray:
         """Parameters of the likelihood at a node."""

@@ -96,7 +96,12 @@ class Check:
 
     @classmethod
     def of(cls, response: str, observed: np.ndarray, simulated: np.ndarray, weights: np.ndarray, levels: tuple) -> Any:
-        """Compute shares from responses (n,), simulated responses (draws, n), and row weights; labels have levels."""
+        """Compute shares from responses (n,), simulated responses (draws, n), and row weights; labels have levels.
+
+        Rows whose simulated responses are nan, as their predictions are, are left out.
+        """
+        told = np.ones(len(observed), bool) if levels else ~np.isnan(simulated).any(0)
+        observed, simulated, weights = observed[told], simulated[:, told], weights[told]
         values, share = levels or tuple(np.unique(observed).tolist()), weights / weights.sum()
         single = bool(levels) or len(values) <= _VALUES
         if not single:

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from meanmap.core.intervals import ends
+from meanmap.ep.linear.effect_draws import refusal
 from meanmap.ep.linear.family import Observed
 from meanmap.ep.linear.formula import Rows
 from meanmap.ep.linear.integrate import Integrated
@@ -12,7 +13,7 @@ from meanmap.ep.linear.mixtures import Normals
 from meanmap.ep.linear.scaled import Scaled
 from meanmap.ep.linear.skewed import Skewed
 
-__all__ = ["expected", "probabilities"]
+__all__ = ["expected", "of_new", "probabilities"]
 
 # Nodes of the trapezium rule for means over a Normal, in standard deviations, and rows that are processed at once.
 _NODES = np.linspace(-8, 8, 81)
@@ -65,7 +66,7 @@ def _skewed(model: Integrated, rows: Rows, scaled: Scaled) -> Skewed:
     means, sds, added = (np.empty((len(model.nodes), asked.rows)) for _ in range(3))
     for k, node in enumerate(model.nodes):
         means[k] = asked.at(node.settled.joint.mean)
-        added[k] = _of_new(model.components.covariances(node.phi), rows, designs)
+        added[k] = of_new(model.components.covariances(node.phi), rows, designs)
         sds[k] = np.sqrt(np.maximum(node.settled.joint.variances(asked) + added[k], 0))
     law, added = Normals(means.T, sds.T, model.shares), added.T
     return Skewed.of(model, asked.matrix, law, added)
@@ -82,7 +83,7 @@ def _moments_and_ends(values: np.ndarray, weights: np.ndarray, level: float) -> 
     return np.stack([mean, sd, *found], axis=1)
 
 
-def _of_new(laws: Sequence[np.ndarray], rows: Rows, designs: Sequence[np.ndarray]) -> np.ndarray:
+def of_new(laws: Sequence[np.ndarray], rows: Rows, designs: Sequence[np.ndarray]) -> np.ndarray:
     """Variances added by new groups, from the covariances of group effects."""
     found = np.zeros(len(rows.kept))
     for group, scaled_design, law in zip(rows.groups, designs, laws, strict=True):
@@ -117,14 +118,9 @@ def _of_draws(model: Integrated, eta: np.ndarray, level: float) -> np.ndarray:
 
 
 def _refused(skewed: Skewed, found: np.ndarray) -> list[str]:
-    """Replace numbers that no draws confirm, where the predictor is skewed by much, by nan, and say so."""
+    """Replace numbers that need draws, where there are none, by nan, and say so."""
     count = int(skewed.wanting.sum())
     if not count:
         return []
     found[skewed.wanting] = np.nan
-    note = (
-        f"predictions of {count} rows are nan: only the prior keeps their predictors finite, as at a label without "
-        "events, and weighted draws of these are too expensive or worth too little. Give the coefficient of that label "
-        "a tighter prior, priors={name: (0.0, sd)}, or leave the label out"
-    )
-    return [note]
+    return [refusal(count)]

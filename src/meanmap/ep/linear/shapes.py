@@ -13,7 +13,7 @@ from meanmap.ep.linear.sites import Predictors, Settled
 from meanmap.ep.linear.weights import Kinds
 from meanmap.ep.weighted_draws import Weighted
 
-__all__ = ["marginals", "skewness", "thirds_of_shared"]
+__all__ = ["marginals", "skewness", "thirds_of_combinations", "thirds_of_shared"]
 
 # A Normal is good enough if the skewness is below this: interval ends are then off by .05 standard deviations.
 _SKEW = 0.1
@@ -140,6 +140,13 @@ def thirds_of_shared(model: Integrated, width: int) -> np.ndarray:
         by = joint.predictor.taken(piece).of_many(toward) / rows.settled.variances[piece, None]
         found += np.einsum("na,nb,nc->abc", by * thirds[:, None], by, by, optimize=True)
     return found
+
+
+def thirds_of_combinations(model: Integrated, combinations: np.ndarray) -> np.ndarray:
+    """Third cumulants of combinations (n, width) of the effects that all rows share, to first order."""
+    joint, width = model.nodes[0].settled.joint, combinations.shape[1]
+    toward = joint.solve(np.eye(width, joint.predictor.total))
+    return _Rows.at(model.nodes[0], model).skewness(combinations @ toward)
 
 
 @dataclass(frozen=True)
