@@ -25,7 +25,9 @@ def table(family, rows, seed, rare=0.04, base=-1.5):
 
 
 def on_a_grid(family, data):
-    """Means at rows with label c, by an integral over both coefficients, the standard deviation and each group."""
+    """Means at rows with label c, by an integral over both coefficients, the standard deviation and each group; and the
+    values of the coefficient of c with their probabilities.
+    """
     y, m, c, g = data["y"], data["m"], data["k"] == "c", data["g"]
     middle, share, u = np.log(y.mean()) if family == "poisson" else 0.0, c.mean(), np.linspace(-6, 6, 33)
     scale = 2.5 / c.std()
@@ -41,7 +43,7 @@ def on_a_grid(family, data):
         return np.add.reduceat(logs, np.flatnonzero(np.diff(index, prepend=-1)), axis=0)
 
     mean = np.exp if family == "poisson" else expit
-    logs, means = [], []
+    logs, means, values = [], [], []
     for level in np.linspace(-4.5, 0.5, 26):  # of label a
         for log_sd in np.linspace(-1.2, 1.2, 17):
             sd = np.exp(log_sd)
@@ -58,8 +60,10 @@ def on_a_grid(family, data):
                 prior = -((at / 2.5) ** 2 + (slope / scale) ** 2) / 2 - 2 * np.log1p((sd / 2.5) ** 2 / 3) + log_sd
                 logs.append(prior + (np.log(inside.sum(1)) + top[:, 0]).sum() + np.log(width))
                 means.append(inside[g[c]] @ mean(eta) / inside[g[c]].sum(1))
+                values.append(slope)
     weights = np.exp(np.array(logs) - max(logs))
-    return weights @ np.array(means) / weights.sum()
+    weights /= weights.sum()
+    return weights @ np.array(means), np.bincount(np.searchsorted(slopes, values), weights), slopes
 
 
 @pytest.mark.parametrize("family", list(FORMULAS))
@@ -70,10 +74,28 @@ def test_means_at_a_label_without_events_where_only_its_rows_count_as_they_are(f
     assert found.model.effect_draws is not None
     assert not found.model.effect_draws.of_all
     shown, drawn = found.predict().estimate.to_numpy(), found.expected(draws=4000, rng=0).mean(0)
-    exact, trials = on_a_grid(family, data), m if family == "binomial" else np.ones(240)
+    exact, trials = on_a_grid(family, data)[0], m if family == "binomial" else np.ones(240)
     np.testing.assert_allclose(trials[at] @ shown[at], trials[at] @ exact, rtol=0.2)
     np.testing.assert_allclose(trials[at] @ drawn[at], trials[at] @ exact, rtol=0.35)
     np.testing.assert_allclose(trials @ shown, data["y"].sum(), rtol=0.02)
+
+
+@pytest.mark.parametrize("family", list(FORMULAS))
+def test_the_coefficient_of_a_label_without_events_in_tables_and_contrasts(family):
+    """By runs or rows its upper end was above 0 and its standard deviation up to 1.8 times as large."""
+    data = table(family, 240, 5, rare=0.06)
+    found, (_, probabilities, slopes) = fit(FORMULAS[family], data, family), on_a_grid(family, data)
+    mean = probabilities @ slopes
+    sd = np.sqrt(probabilities @ (slopes - mean) ** 2)
+    low, high = np.interp([0.025, 0.975], np.cumsum(probabilities) - probabilities / 2, slopes)
+    for row in (
+        found.to_frame().loc["k[c]"],
+        -found.contrasts("k").loc["a - c"].rename({"low": "high", "high": "low"}),
+    ):
+        assert abs(row.estimate - mean) < 0.15 * sd
+        assert abs(np.log(abs(row.sd) / sd)) < 0.15
+        assert abs(row.low - low) < 0.4 * sd
+        assert abs(row.high - high) < 0.2 * sd
 
 
 @pytest.mark.slow

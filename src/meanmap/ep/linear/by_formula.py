@@ -355,8 +355,9 @@ def _report(
         shape = pareto_shape(judged.logs)
         measures |= {"Pareto k": shape, "effective share": judged.effective}
         measures |= {"log evidence: standard error": unsure}
-        # If all distributions were computed by runs, draws from the joint Gaussian do not judge them.
-        by_runs = len(shared.laws.by_runs) == len(names) and len(problem.predictor.blocks) <= 2
+        # If all distributions were computed by runs or better draws, draws from the joint Gaussian do not judge them.
+        computed = len(shared.laws.by_runs) + len(shared.laws.by_draws)
+        by_runs = computed == len(names) and len(problem.predictor.blocks) <= 2
         if shape > _DOUBTED and judged.effective < _NEARLY_ALL and not by_runs:
             told = [f"importance weights of the draws have a tail of shape {shape:.2g} (above {_DOUBTED})"]
         else:

@@ -18,16 +18,20 @@ _FAR = 1.25
 
 
 def disagreements(judged: Weighted, shared: Shared, names: tuple[str, ...]) -> list[str]:
-    """Standard deviations and ends of intervals of effects that all rows share, given the first node, worst first."""
+    """Standard deviations and ends of intervals of effects that all rows share, given the first node, worst first.
+
+    Those of draws of all effects reach further into tails, and are not judged by these.
+    """
     if not len(names):
         return []
     shares, values = judged.shares, judged.draws @ shared.turn.T + shared.offsets[:, 0]
     effective = judged.effective * len(shares)
     first = shared.laws.at_node(0)
-    sds, own, found = first.sds[:, 0], values.std(0), []
+    sds, own, found, better = first.sds[:, 0], values.std(0), [], list(first.by_draws)
     # Weighted draws are compared with the same draws unweighted: chance deviations of a few draws are the same in both.
     with np.errstate(divide="ignore"):
         times = np.sqrt(shares @ (values - shares @ values) ** 2) / own * shared.plain / sds
+    times[better] = 1
     if said := apart(times, effective, _APART, list(map(repr, names))):
         found.append(said)
     # The density of a Normal at its quantile of 5% is .103.
@@ -38,11 +42,12 @@ def disagreements(judged: Weighted, shared: Shared, names: tuple[str, ...]) -> l
             for weights in (shares, alike)
         )
         moved = (ends - plain - (first.quantiles(p) - shared.middle - shared.plain * ndtri(p))) / sds
+        moved[better] = 0
         listed = [f"{moved[at]:+.2g} for {names[at]!r}" for at in np.argsort(-np.abs(moved)) if abs(moved[at]) > least]
         if listed:
             found.append(f"weighted draws move {side} ends of intervals, in standard deviations: {', '.join(listed)}")
     beyond = sds / shared.plain > _FAR
-    beyond[list(first.by_runs)] = False
+    beyond[[*first.by_runs, *better]] = False
     far = np.flatnonzero(beyond)
     if len(far):
         upper = first.quantiles(0.95) + first.quantiles(0.05) > 2 * first.quantiles(0.5)

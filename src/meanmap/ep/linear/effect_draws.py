@@ -23,8 +23,8 @@ __all__ = ["ROUGH", "EffectDraws", "refusal", "rough"]
 _EVALUATIONS, _NEEDED, _DRAWS, _EACH, _NUMBERS = 60_000_000, 600_000_000, 16_000, 4, 20_000_000
 # Draws of rows that need them, and the fewest at a node.
 _ENOUGH, _FEWEST = 3000, 400
-# Equally weighted draws that stand for all.
-_POINTS = 8000
+# Equally weighted draws that stand for all, and for those given a node.
+_POINTS, _GIVEN = 8000, 4000
 # The equal draws that those of a node have to be worth, and the least probability of all nodes with such draws.
 _WORTH, _MOST = 150, 0.6
 # The largest skewness for which corrected ends can be trusted: Normal ends are off by .24 sd. Of larger tables some
@@ -166,6 +166,13 @@ class EffectDraws:
         count = values.shape[1]
         even = (np.arange(count) + 0.5) / count
         return values + np.sqrt(variances) * ndtri(np.random.default_rng(0).permutation(even))
+
+    def given(self, node: int, matrix: Any) -> np.ndarray:
+        """Equally weighted draws (n, draws) of combinations, the rows of a sparse matrix, given a node."""
+        own = self.by_node[int(self.nearest[node])]
+        values, variances = own.predictors(matrix, evenly_chosen(own.shares, _GIVEN))
+        even = (np.arange(_GIVEN) + 0.5) / _GIVEN
+        return values + np.sqrt(variances)[:, None] * ndtri(np.random.default_rng(0).permutation(even))
 
     def taken(self, node: int, count: int, generator: np.random.Generator) -> np.ndarray:
         """(count, total) of the draws that represent a node, chosen by their weights."""

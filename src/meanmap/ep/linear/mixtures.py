@@ -73,7 +73,7 @@ class Shaped(Normals):
     """Mixtures of distributions, some of which are not normal.
 
     `functions` are standardised distribution functions at `GRID`, (bent, nodes, grid), of the mixtures listed in
-    `bent`; `by_runs` lists those computed by runs with their values held.
+    `bent`; `by_runs` lists those computed by runs with their values held, and `by_draws` those of draws of all effects.
     """
 
     def __init__(
@@ -84,9 +84,10 @@ class Shaped(Normals):
         bent: np.ndarray,
         functions: np.ndarray,
         by_runs: tuple[int, ...] = (),
+        by_draws: tuple[int, ...] = (),
     ):
         super().__init__(means, sds, shares)
-        self.bent, self.functions, self.by_runs = bent, functions, by_runs
+        self.bent, self.functions, self.by_runs, self.by_draws = bent, functions, by_runs, by_draws
 
     def below(self, z: np.ndarray) -> np.ndarray:
         """The standardised distribution functions, (n, nodes)."""
@@ -103,11 +104,25 @@ class Shaped(Normals):
         bent = self.bent[there] - rows.start
         return Shaped(self.means[rows], self.sds[rows], self.shares, bent, self.functions[there])
 
+    def replaced(self, chosen: np.ndarray, draws: np.ndarray) -> "Shaped":
+        """With the distributions of equally weighted draws (chosen, nodes, draws) for some."""
+        means, sds = self.means.copy(), self.sds.copy()
+        means[chosen], sds[chosen] = draws.mean(2), draws.std(2)
+        places = np.sort((draws - means[chosen][:, :, None]) / sds[chosen][:, :, None], axis=2)
+        even = (np.arange(draws.shape[2]) + 0.5) / draws.shape[2]
+        found = [[np.interp(GRID, each, even, 0.0, 1.0) for each in own] for own in places]
+        left = ~np.isin(self.bent, chosen)
+        bent = np.concatenate([self.bent[left], chosen])
+        functions = np.concatenate([self.functions[left], np.array(found)])
+        runs, drawn = (tuple(at for at in self.by_runs if at not in chosen), tuple(chosen.tolist()))
+        return Shaped(means, sds, self.shares, bent, functions, runs, drawn)
+
     def at_node(self, node: int) -> "Shaped":
         """The distributions given a node."""
         here = slice(node, node + 1)
+        functions = self.functions[:, here]
         return Shaped(
-            self.means[:, here], self.sds[:, here], np.ones(1), self.bent, self.functions[:, here], self.by_runs
+            self.means[:, here], self.sds[:, here], np.ones(1), self.bent, functions, self.by_runs, self.by_draws
         )
 
     def widened(self, variances: np.ndarray) -> "Shaped":

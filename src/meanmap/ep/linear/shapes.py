@@ -4,7 +4,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
+from scipy import sparse
 
+from meanmap.ep.linear.effect_draws import ROUGH
 from meanmap.ep.linear.family import Family, Observed
 from meanmap.ep.linear.held import Held
 from meanmap.ep.linear.integrate import Integrated, Node
@@ -40,6 +42,23 @@ _BEYOND = 4.0
 
 def marginals(model: Integrated, combinations: np.ndarray, judged: Weighted | None = None) -> Shaped:
     """Marginal distributions of C θ given each node, with the columns of C in the order of θ.
+
+    Where combinations of the effects that all rows share are so skewed that only draws of all effects can be trusted,
+    as at a label without events, they are those of draws, if there are any.
+    """
+    law = _without_draws(model, combinations, judged)
+    shared = len(model.components.fixed[0][0]) if model.components.fixed else 0
+    if model.family.exact or not shared or combinations[:, shared:].any():
+        return law
+    chosen = np.flatnonzero(np.abs(skewness(model, combinations)) > ROUGH)
+    if not len(chosen) or model.effect_draws is None:
+        return law
+    asked, nodes = sparse.csr_array(combinations[chosen]), range(len(model.nodes))
+    return law.replaced(chosen, np.stack([model.effect_draws.given(node, asked) for node in nodes], axis=1))
+
+
+def _without_draws(model: Integrated, combinations: np.ndarray, judged: Weighted | None) -> Shaped:
+    """Marginal distributions by runs or by rows.
 
     The density at a value z is the Normal density times the mean of the ratio of likelihood and sites over all effects
     given z; this mean is approximated by the product of the means of single rows (Cseke & Heskes 2011). The
