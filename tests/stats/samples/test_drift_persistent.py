@@ -184,3 +184,37 @@ def test_a_small_shift_in_a_long_batch_is_found_and_its_column_named():
     assert monitor.alarm
     assert any("counts of all values of 'y'" in note for note in monitor.notes)
     assert max(len(drift.rows) for drift in monitor.record.drifts) <= 20_000
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_a_new_label_is_dated_to_a_batch_that_has_it(seed):
+    """The note said "since batch 3", and the first line "since batch 5"; batches 1 to 4 had no row of it."""
+    rng = np.random.default_rng([seed, 17])
+
+    def draw(n, share=0.0):
+        label = rng.choice(["A", "B", "C"], n, p=[0.7, 0.2, 0.1])
+        return {"a": rng.normal(size=n), "l": np.where(rng.random(n) < share, "NEW", label)}
+
+    monitor = mm.DriftMonitor.of(draw(2500), n_permutations=99, rng=seed)
+    for t in range(1, 6):
+        monitor = monitor.step(draw(1500, 0.012 if t == 5 else 0.0))
+    assert monitor.alarms == (5,)
+    assert "the share of rare labels in 'l' is higher, since batch 5." in " ".join(monitor.notes)
+    assert monitor.lasting.since == 5
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_missing_values_are_dated_to_a_batch_that_lacks_some(seed):
+    rng = np.random.default_rng([seed, 18])
+    monitor, lost = mm.DriftMonitor.of(rows(rng, 1000), missing="drop", n_permutations=99, rng=seed), []
+    for t in range(1, 12):
+        batch = rows(rng, 200)
+        batch["b"] = np.where(rng.random(200) < 0.02 * (t > 3), np.nan, batch["b"])
+        lost.append(bool(np.isnan(batch["b"]).any()))
+        monitor = monitor.step(batch)
+        if monitor.alarm:
+            break
+    assert monitor.alarms
+    assert monitor.lasting.since == lost.index(True) + 1
+    dated = [note for note in monitor.notes if ", since batch" in note]
+    assert all(f", since batch {monitor.lasting.since}." in note for note in dated)

@@ -67,10 +67,11 @@ class Persistent(Value):
         The limit of `evidence`.
     evidence : array (T,)
         0 up to the square root of the limit of wealth, and linear in its logarithm from there.
-    scores, inside, before : arrays (batches, moments)
-        Since the last alarm, the latest 100: scores, the rows of a batch with a value, and those before it.
+    scores, inside, before, held : arrays (batches, moments)
+        Since the last alarm, the latest 100: scores, the rows of a batch with a value, those before it, and whether the
+        batch has a row with the label, or a missing value.
     since : int
-        The batch with which the change most likely began.
+        The batch with which the change most likely began: of a label, or of missing values, one that holds some.
     pvalue : float
         Of the latest batch: the smallest p-value of counts beyond cuts of a column, corrected for cuts and columns.
     counted : str
@@ -88,6 +89,7 @@ class Persistent(Value):
     scores: np.ndarray = field(default_factory=lambda: np.zeros((0, 0)))
     inside: np.ndarray = field(default_factory=lambda: np.zeros((0, 0)))
     before: np.ndarray = field(default_factory=lambda: np.zeros((0, 0)))
+    held: np.ndarray = field(default_factory=lambda: np.zeros((0, 0)))
     since: int = 0
     pvalue: float = 1.0
     counted: str = ""
@@ -165,7 +167,8 @@ class Persistent(Value):
             cells[name] = before.joined(counts)
             pvalues[name] = judged.pvalue
             inside = counts.sum() * judged.varies
-            rows += [(z, float(m), before.total) for z, m in zip(judged.scores, inside, strict=True)]
+            held = counts[: len(inside)] if before.of_labels else inside
+            rows += [(z, float(m), before.total, k > 0) for z, m, k in zip(judged.scores, inside, held, strict=True)]
             if name in lost:
                 here = np.array([len(gaps[name]), gaps[name].sum()]) if name in gaps else np.zeros(2, int)
                 rows.append(_of_gaps(lost[name], here, generator))
@@ -173,9 +176,10 @@ class Persistent(Value):
         new = np.array(rows, float).T
         history = [
             np.concatenate([old, row[None]])[-BATCHES:]
-            for old, row in zip((start.scores, start.inside, start.before), new, strict=True)
+            for old, row in zip((start.scores, start.inside, start.before, start.held), new, strict=True)
         ]
-        after = replace(start, cells=cells, gaps=lost, scores=history[0], inside=history[1], before=history[2])
+        latest = dict(zip(("scores", "inside", "before", "held"), history, strict=True))
+        after = replace(start, cells=cells, gaps=lost, **latest)
         least = min(pvalues, key=pvalues.__getitem__)
         return after._judged(number, smallest_of(pvalues.values()), least)
 
@@ -188,11 +192,13 @@ class Persistent(Value):
         logs = self._log_wealth()
         wealth = np.logaddexp.reduce(logs, axis=None)
         evidence = self.shown * max(0.0, 2 * float(wealth) / self.limit - 1)
-        begun = int(np.argmax(logs.max(axis=1)))
+        begun, most = np.unravel_index(np.argmax(logs), logs.shape)
+        sums, variances = (each[begun] for each in self._sums())
+        z = sums / np.sqrt(np.maximum(variances, np.finfo(float).tiny))
+        if z[most] > 0:  # a batch with none of what grew can be as likely
+            begun += np.argmax(self.held[begun:, most])
         causes, directions = {}, {}
         if wealth > self.limit:
-            sums, variances = (each[begun] for each in self._sums())
-            z = sums / np.sqrt(np.maximum(variances, np.finfo(float).tiny))
             shares = np.exp(np.logaddexp.reduce(logs, axis=0) - wealth)
             for k in np.argsort(-shares, kind="stable")[: np.count_nonzero(shares >= CAUSE)]:
                 key = tuple(self.moments[k][0])
@@ -201,7 +207,7 @@ class Persistent(Value):
         return replace(
             self,
             evidence=np.append(self.evidence, evidence),
-            since=number - len(logs) + 1 + begun,
+            since=number - len(logs) + 1 + int(begun),
             pvalue=pvalue,
             counted=counted,
             causes=causes,
@@ -229,10 +235,12 @@ class Persistent(Value):
 
     def _restarted(self) -> "Persistent":
         none = np.zeros((0, len(self.moments)))
-        return replace(self, scores=none, inside=none, before=none, causes={}, directions={})
+        return replace(self, scores=none, inside=none, before=none, held=none, causes={}, directions={})
 
-    def notes(self, missing_is_said: bool) -> tuple[str, ...]:
-        """What caused an alarm of the latest batch, without missing values if another note is about these."""
+    def notes(self, missing_is_said: bool, since: str) -> tuple[str, ...]:
+        """What caused an alarm of the latest batch, and since when; without missing values if another note is about
+        these.
+        """
         changed = [(Moment(*key), grew) for key, grew in self.directions.items()]
         told = [moment.said(grew) for moment, grew in changed if not (missing_is_said and moment.what == "missing")]
         notes = []
@@ -243,13 +251,14 @@ class Persistent(Value):
             )
         if told:
             said = in_few_words(told, MOST_NAMED)
-            notes.append(f"the alarm is about a change that lasts: {said}, since batch {self.since}.")
+            notes.append(f"the alarm is about a change that lasts: {said}{since}.")
         return tuple(notes)
 
 
-def _of_gaps(before: np.ndarray, here: np.ndarray, generator: np.random.Generator) -> tuple[float, float, float]:
-    """The score of the number of missing values, and the rows of the batch and before it."""
+def _of_gaps(before: np.ndarray, here: np.ndarray, generator: np.random.Generator) -> tuple[float, float, float, bool]:
+    """The score of the number of missing values, the rows of the batch and before it, and whether it lacks any."""
     (n, missing), m = before + here, int(here[0])
     if not m or missing in (0, n):
-        return 0.0, 0.0, float(before[0])
-    return float(score_of_count(here[1:], np.array([missing]), m, int(n), generator)[0]), float(m), float(before[0])
+        return 0.0, 0.0, float(before[0]), False
+    score = float(score_of_count(here[1:], np.array([missing]), m, int(n), generator)[0])
+    return score, float(m), float(before[0]), bool(here[1])

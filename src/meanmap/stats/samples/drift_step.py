@@ -9,7 +9,8 @@ from meanmap.core.types import Data, Points
 from meanmap.stats.samples.drift_counts import SHARE_OF_COUNTS
 from meanmap.stats.samples.drift_lasting import Ended, after_alarm
 from meanmap.stats.samples.drift_observed import columns_of_rows, observed, of_one_number
-from meanmap.stats.samples.drift_record import by_column
+from meanmap.stats.samples.drift_persistent import Persistent
+from meanmap.stats.samples.drift_record import Record, by_column
 from meanmap.stats.samples.drift_start import MOST_KEPT
 from meanmap.stats.samples.run_length import accumulated
 from meanmap.stats.settings import LEAST_PVALUE
@@ -86,7 +87,8 @@ def after_pvalue(
         lost = monitor.exceeded(monitor.gaps.evidence[-1], monitor.gaps.pvalues[-1])
         alarm, notes = alarm or lost, (*notes, *monitor.gaps.notes(lost))
     labels, frequent, far = monitor.labels, monitor.frequent, monitor.far
-    gone = () if monitor.persistent is None else monitor.persistent.notes(lost)
+    persistent, gone = monitor.persistent, ()
+    by_itself = persistent is not None and bool(persistent.counted or persistent.alarm)
     if labels is not None and data is not None:
         labels, lost_labels = labels.step(data, monitor.apart)
         gone = (*gone, *lost_labels)
@@ -100,7 +102,7 @@ def after_pvalue(
         monitor,
         pvalues=np.append(monitor.pvalues, pvalue),
         evidence=np.append(monitor.evidence, evidence),
-        alarms=(*monitor.alarms, len(monitor.pvalues) + 1) if alarm or gone else monitor.alarms,
+        alarms=(*monitor.alarms, len(monitor.pvalues) + 1) if alarm or by_itself or gone else monitor.alarms,
         notes=(*notes, *gone),
         labels=labels,
         frequent=frequent,
@@ -109,4 +111,12 @@ def after_pvalue(
     if monitor.record is None:
         return after
     record = monitor.record.step(data, own or {}, found or {}, after)
-    return replace(after, record=record, notes=(*after.notes, *record.note_on_copy()))
+    if persistent is not None:
+        gone = (*persistent.notes(lost, _begin(monitor, persistent, record)), *gone)
+    return replace(after, record=record, notes=(*notes, *gone, *record.note_on_copy()))
+
+
+def _begin(monitor: "DriftMonitor", persistent: Persistent, record: Record) -> str:
+    """Since when changes last, as the drift of the alarm says; nothing if all of them are of a known drift."""
+    known = {} if monitor.lasting is None else monitor.lasting.moments
+    return f", since batch {record.drifts[-1].first}" if persistent.directions.keys() - known.keys() else ""
