@@ -1,7 +1,8 @@
-"""Labels that are far more frequent in a batch than in the reference, such as one that never occurred there."""
+"""Labels and repeated numbers that are more frequent in a batch, or in the latest batches together, than before."""
 
 from collections.abc import Collection
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 
@@ -9,13 +10,18 @@ from meanmap.core.language import in_percent
 from meanmap.core.tables.table import Table
 from meanmap.core.values import Value
 from meanmap.stats.samples.drift_lost import labels_of
+from meanmap.stats.samples.drift_tally import Part, Risen, after_part, in_batch, in_reference, risen, rows_with
 
 __all__ = ["SHARE_OF_FREQUENT", "FrequentLabels"]
 
-# The share of false alarms that frequent labels may raise.
-SHARE_OF_FREQUENT = 0.02
-# A label is as frequent as before when it has not been above chance at this level in so many batches.
+# The share of false alarms that frequent values may raise, and that of labels of the latest batch alone.
+SHARE_OF_FREQUENT, ALONE = 0.06, 0.02
+# A value is as frequent as before when it has not been above chance at this level in so many batches.
 LEVEL, BATCHES = 0.05, 3
+# The batches since a value has risen are kept from this p-value on.
+SUSPECTED = 0.1
+
+Key = tuple[str, str, str]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -23,7 +29,8 @@ class FrequentLabels(Value):
     """The rows of each label in the reference, by column, among all its labels.
 
     Features distinguish only labels of the rows that chose them, and all others count as one. Among 200 labels others
-    may have 8% of the rows, so that a new one with 5% hardly changes their share; here each label counts by itself.
+    may have 8% of the rows, so that a new one with 5% hardly changes their share; here each label counts by itself, and
+    so does each number that is repeated. The latest batches are also counted together.
 
     Attributes
     ----------
@@ -32,56 +39,107 @@ class FrequentLabels(Value):
     n : int
         The rows of the reference.
     limit : float
-        The largest p-value that raises an alarm, corrected for all labels and columns.
+        The largest p-value of the latest batch alone that raises an alarm, corrected for all labels and columns. That
+        of the latest batches together is twice as large.
+    parts : tuple of Part
+        The values of the reference and of the latest batches.
     quiet : dict
-        For each label that raised an alarm, the batches since it was last more frequent than chance explains.
+        For each value that raised an alarm, the batches since it was last more frequent than chance explains.
+    before : dict
+        Its rows before that, and all rows.
     causes : dict
         The p-value of its alarm, by column and label.
+    since : int
+        The number of batches from the one with which the most certain value has risen to the latest, or 0.
+    raised : bool
+        Whether the latest batch raised an alarm.
     """
 
     counts: dict[str, dict[str, int]]
     n: int
     limit: float
-    quiet: dict[tuple[str, str, str], int] = field(default_factory=dict)
-    causes: dict[tuple[str, str, str], float] = field(default_factory=dict)
+    parts: tuple[Part, ...]
+    quiet: dict[Key, int] = field(default_factory=dict)
+    before: dict[Key, tuple[int, int]] = field(default_factory=dict)
+    causes: dict[Key, float] = field(default_factory=dict)
+    since: int = 0
+    raised: bool = False
 
     @classmethod
     def of(cls, reference: Table, run_length: float) -> "FrequentLabels | None":
-        """The state before the first batch; None without labels."""
-        counts = _counts(reference)
-        return cls(counts, len(reference), SHARE_OF_FREQUENT / run_length) if counts else None
+        """The state before the first batch; None without labels and numbers."""
+        part = in_reference(reference)
+        return cls(_counts(reference), len(reference), ALONE / run_length, (part,)) if part.counts else None
 
     @property
     def gone_on(self) -> list[str]:
-        """What alarms about such labels say, while they have not ended."""
-        return [f"{label!r} of column {name!r} is more frequent than in the reference" for name, _, label in self.quiet]
+        """What alarms about such values say, while they have not ended."""
+        return [f"{self._said(*key)} is more frequent than in the reference" for key in self.quiet]
 
-    def step(self, batch: Table, apart: Collection[str] = ()) -> tuple["FrequentLabels", tuple[str, ...]]:
-        """The state after one more batch, and notes on labels that raise an alarm; columns set `apart` were not
-        observed.
+    def step(
+        self, batch: Table, apart: Collection[str] = (), known: Collection[Any] = ()
+    ) -> tuple["FrequentLabels", tuple[str, ...]]:
+        """The state after one more batch, and notes on values that raise an alarm; columns set `apart` were not
+        observed, and changes that are `known` raise no alarm.
+        """
+        quiet = {key: number + (key[0] not in apart) for key, number in self.quiet.items()}
+        for key in quiet:
+            if key[0] not in apart and self._is_high(key, batch):
+                quiet[key] = 0
+        ended = any(number >= BATCHES for number in quiet.values())
+        quiet = {key: number for key, number in quiet.items() if number < BATCHES}
+        parts = after_part(self.parts[:1] if ended else self.parts, in_batch(batch, self.parts[0], apart))
+        together = {(name, "share", value): each for (name, value), each in risen(parts).items()}
+        together = {key: each for key, each in together.items() if key not in quiet and key not in known}
+        alone = {key: each for key, each in self._alone(batch, apart).items() if key not in quiet}
+        new = {key: each for key, each in together.items() if each.pvalue <= 2 * self.limit}
+        notes = [each.said(self._said(*key)) for key, each in new.items() if key not in alone]
+        notes += [_note(key[0], key[2], each.here, each.before) for key, each in alone.items()]
+        raised = new | alone
+        suspected = [each for key, each in together.items() if each.pvalue <= SUSPECTED or key in raised]
+        most = min(suspected or alone.values(), key=lambda each: each.pvalue, default=None)
+        causes = {key: pvalue for key, pvalue in self.causes.items() if key in quiet}
+        before = {key: counts for key, counts in self.before.items() if key in quiet}
+        after = replace(
+            self,
+            parts=parts,
+            quiet=quiet | dict.fromkeys(raised, 0),
+            before=before | {key: (new | alone)[key].before for key in raised},
+            causes=causes | {key: each.pvalue for key, each in raised.items()},
+            since=0 if most is None else most.batches,
+            raised=bool(raised),
+        )
+        return after, tuple(notes)
+
+    def _said(self, name: str, _: str, value: str) -> str:
+        return f"{value!r} of column {name!r}" if name in self.counts else f"the value {value} of column {name!r}"
+
+    def _is_high(self, key: Key, batch: Table) -> bool:
+        """Whether a value that raised an alarm is more frequent in a batch than chance explains."""
+        from scipy.stats import hypergeom
+
+        (count, n), m = self.before[key], len(batch)
+        here = rows_with(np.asarray(batch.columns[key[0]]), key[2])
+        return here > 0 and float(hypergeom.sf(here - 1, n + m, count + here, m)) <= LEVEL
+
+    def _alone(self, batch: Table, apart: Collection[str]) -> dict[Key, Risen]:
+        """The labels of the latest batch alone that raise an alarm, compared with the reference.
 
         Of n + m exchangeable rows c have the label: the number of these among the m of the batch is hypergeometric. By
         Bonferroni's correction for all labels of both, any of them is at most as frequent as the p-value says, however
         many labels are rare; one that a single row has raises no alarm.
         """
-        quiet = {key: number + (key[0] not in apart) for key, number in self.quiet.items()}
-        causes, notes, m = dict(self.causes), [], len(batch)
+        found, m = {}, len(batch)
         for name, here in _counts(batch).items():
             if name in apart or name not in self.counts:
                 continue
             before = self.counts[name]
-            chances = self._chances(before, here, m)
             number = len(self.counts) * len(before.keys() | here.keys())
-            for label, chance in chances.items():
-                key = (name, "share", label)
-                if key in quiet and chance <= LEVEL:
-                    quiet[key] = 0
-                elif number * chance <= self.limit and key not in quiet:
-                    quiet[key], causes[key] = 0, number * chance
-                    notes.append(_note(name, label, (here[label], m), (before.get(label, 0), self.n)))
-        quiet = {key: number for key, number in quiet.items() if number < BATCHES}
-        causes = {key: pvalue for key, pvalue in causes.items() if key in quiet}
-        return replace(self, quiet=quiet, causes=causes), tuple(notes)
+            for label, chance in self._chances(before, here, m).items():
+                if number * chance <= self.limit:
+                    sides = (here[label], m), (before.get(label, 0), self.n)
+                    found[name, "share", label] = Risen(1, *sides, number * chance, False)
+        return found
 
     def _chances(self, before: dict[str, int], here: dict[str, int], m: int) -> dict[str, float]:
         """The probability that by chance at least as many rows of a batch of m have each of its labels."""

@@ -7,12 +7,15 @@ from typing import Any
 
 import numpy as np
 
-from meanmap.core.values import Value, label_text
+from meanmap.core.tables.kinds import family_of
+from meanmap.core.values import Value
 from meanmap.stats.samples.drift_columns import Rows, moved_columns, over_time, share_of, typical, without_numbers
 from meanmap.stats.samples.drift_copies import Copies, Copy
+from meanmap.stats.samples.drift_frequent import FrequentLabels
 from meanmap.stats.samples.drift_gaps import Gaps
 from meanmap.stats.samples.drift_observed import columns_of_rows, of_one_number
 from meanmap.stats.samples.drift_persistent import Persistent
+from meanmap.stats.samples.drift_tally import rows_with
 from meanmap.stats.samples.drift_words import RARELY, change_in, clear_in, in_one_line
 from meanmap.stats.samples.run_length import ALLOWANCE
 
@@ -95,7 +98,8 @@ class Drift(Span):
                 told.add(at)
             else:
                 causes.append(without_numbers(row["column"], f"distribution of {row['column']}", pvalue, True))
-        return [*causes, *(row for at, row in enumerate(moved) if at not in told)]
+        said = {row["what"] for row in causes}
+        return [*causes, *(row for at, row in enumerate(moved) if at not in told and row["what"] not in said)]
 
     def _of_label(
         self, moved: Sequence[Mapping[str, Any]], column: str, what: str, label: str | None
@@ -104,8 +108,9 @@ class Drift(Span):
         if what != "share" or not label or _place(moved, column, what, label) is not None:
             return None
         parts = [rows.observed[column] for rows in (self.reference, self.rows)]
-        shares = [float(np.mean([label_text(value) == label for value in part])) for part in parts]
-        return share_of(column, label, *shares) | {"pvalue": self.causes[column, what, label]}
+        shares = [rows_with(part, label) / len(part) for part in parts]
+        named = {} if family_of(parts[0]) != "number" else {"what": f"share of {column} = {float(label):g}"}
+        return share_of(column, label, *shares) | named | {"pvalue": self.causes[column, what, label]}
 
     @property
     def changed(self) -> str:
@@ -193,15 +198,18 @@ class Record(Value):
         causes = {key: p for each in sources if each is not None for key, p in each.causes.items()}
         some = rows.some(MOST_ROWS, np.random.default_rng([monitor.seed, number, 2]))
         seen = Seen(number, some, float(monitor.evidence[-1]), lost, causes)
-        since, drifts = self._kept(seen, monitor.persistent), self.drifts
+        since, drifts = self._kept(seen, monitor.persistent, monitor.frequent), self.drifts
         earlier = self.earlier
         if monitor.alarm:
             values = monitor.exceeded(seen.evidence, monitor.pvalues[-1])
             missing = monitor.gaps is not None and monitor.exceeded(lost, monitor.gaps.pvalues[-1])
-            parts = _since(since, "evidence" if values else "missing") if values or missing else (seen,)
+            begun = [_since(since, "evidence" if values else "missing")] if values or missing else []
             if monitor.persistent is not None and monitor.persistent.alarm:
-                begun = tuple(each for each in since if each.number >= monitor.persistent.since)
-                parts = min(parts, begun, key=len) if values or missing else begun
+                begun.append(tuple(each for each in since if each.number >= monitor.persistent.since))
+            if monitor.frequent is not None and monitor.frequent.raised:
+                some = tuple(each for each in since if each.number > number - monitor.frequent.since)
+                begun.append(_holding(some, monitor.frequent.causes))
+            parts = min(begun, key=len, default=(seen,)) or (seen,)
             together = Rows.joined([part.rows for part in parts])
             goes_on = monitor.lasting is not None
             drift = Drift(parts[0].number, number, together, self.reference, monitor.seed, causes, goes_on)
@@ -220,13 +228,14 @@ class Record(Value):
             earlier=earlier,
         )
 
-    def _kept(self, seen: Seen, persistent: Persistent | None) -> tuple[Seen, ...]:
+    def _kept(self, seen: Seen, persistent: Persistent | None, frequent: FrequentLabels | None) -> tuple[Seen, ...]:
         """The batches with which a drift may have begun, to the latest."""
+        every = (*self.since, seen)
         if max(seen.evidence, seen.missing) > 0:
-            return (*self.since, seen)
-        if persistent is None or not persistent.evidence[-1]:
-            return ()
-        return tuple(each for each in (*self.since, seen) if each.number >= persistent.since)
+            return every
+        first = [persistent.since] if persistent is not None and persistent.evidence[-1] else []
+        first += [seen.number - frequent.since + 1] if frequent is not None and frequent.since else []
+        return tuple(each for each in every if each.number >= min(first)) if first else ()
 
     def note_on_copy(self) -> tuple[str, ...]:
         """A note if the latest batch is a copy."""
@@ -310,6 +319,15 @@ def by_column(gaps: Mapping[str, np.ndarray], columns: Mapping[str, Any]) -> dic
     """Missing values by the plain name of their column, without the quotes of notes."""
     names = {repr(name): name for name in columns} | {"it": "value"}
     return {names.get(name, name): missing for name, missing in gaps.items()}
+
+
+def _holding(seen: tuple[Seen, ...], causes: Mapping[tuple[str, str, str], float]) -> tuple[Seen, ...]:
+    """The batches from the first one that has a row with one of these values."""
+    held = [
+        any(rows_with(each.rows.observed[name], value) for name, _, value in causes if name in each.rows.observed)
+        for each in seen
+    ]
+    return seen[held.index(True) :] if any(held) else seen
 
 
 def _since(seen: tuple[Seen, ...], raised: str) -> tuple[Seen, ...]:

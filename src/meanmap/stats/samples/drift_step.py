@@ -93,7 +93,7 @@ def after_pvalue(
         labels, lost_labels = labels.step(data, monitor.apart)
         gone = (*gone, *lost_labels)
     if frequent is not None and data is not None:
-        frequent, new_labels = frequent.step(data, monitor.apart)
+        frequent, new_labels = frequent.step(data, monitor.apart, monitor.lasting.moments if monitor.lasting else ())
         gone = (*gone, *new_labels)
     if far is not None and data is not None:
         far, slips = far.step(data, monitor.apart)
