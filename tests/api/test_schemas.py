@@ -112,7 +112,7 @@ def test_numbers_far_outside_are_told_in_the_same_words(ask):
 
 def test_labels_never_seen_are_told():
     assert means("town", "Rome") == ("x['town'] has 1 label never seen before, such as 'Rome'.",)
-    assert "batch['town'] has 1 label never seen before, such as 'Rome'." in batch("town", "Rome")
+    assert "batch['town'] has 1 label not in the reference, such as 'Rome'." in batch("town", "Rome")
     with pytest.raises(InputError, match=r"evidence\['town'\] has a label that none of the 60 rows"):
         query("town", "Rome")
 

@@ -157,7 +157,7 @@ def test_dates_in_any_form_and_ids_are_set_apart_and_quiet(losing):
         ("order", "only identifies the rows", "number"),
     ):
         assert said.count(f"note: {name!r} {what} and is left out; to use it, pass --kinds {name}={kind}") == 1
-    assert "never seen before" not in found.stdout
+    assert "not in the reference" not in found.stdout
     assert found.stdout.count(" batches were left out") <= 1
 
 
@@ -635,3 +635,15 @@ def test_a_corrected_file_of_an_earlier_run_is_said_to_count_as_the_newest(tmp_p
     assert "1 file was read by an earlier run and skipped" in found
     assert "b1.csv has changed since an earlier run read it: it counts as a new batch after all others" in found
     assert "changed since an earlier run" not in run(*asked).stdout
+
+
+def test_a_reference_without_a_complete_row_names_the_columns_that_lack_values(tmp_path):
+    rng = np.random.default_rng(0)
+    rows(rng, 400).assign(rare=np.nan).assign(rare=lambda each: each["rare"].where(each.index > 9, 1.0)).to_csv(
+        tmp_path / "few.csv", index=False
+    )
+    found = run(tmp_path / "few.csv", tmp_path / "few.csv")
+    assert found.exit_code == 2
+    said = " ".join(found.output.split())
+    assert "10 of 400 rows of the reference have no missing value; expected at least 40" in said
+    assert "'rare' (98%): leave columns out with --exclude" in said

@@ -205,13 +205,18 @@ def _reference(
     """The reference, the columns to watch, and all that its file has; clocks, row numbers and ids are left out."""
     from meanmap.cli.inputs import observed
     from meanmap.core.tables.apart import left_out_of_table, not_watched
+    from meanmap.core.tables.missing import gaps_in
+    from meanmap.stats.samples.drift_gaps import most_missing
 
     asked = [*columns, *(name for name in within if name not in columns)] if columns else None
     found, there = reading.with_gaps(path, asked), reading.header
     apart = {} if columns else not_watched(observed(found), [*within, *reading.kinds])
     kept = [name for name in found if name not in apart]
-    if not len(complete({name: found[name] for name in kept})):
-        raise refused(f"{path} has no row without a missing value; leave columns out with --exclude")
+    if not len(complete(watched := {name: found[name] for name in kept})):
+        lack = most_missing(gaps_in(watched, path, "drop"))
+        raise refused(
+            f"{path} has no row without a missing value: leave columns out with --exclude. {lack} lack values"
+        )
     if not [name for name in kept if name not in within]:
         raise refused(f"{path} holds only times, row numbers and ids; name the columns to watch with --columns")
     reading.notes += [left_out_of_table(name, *why) for name, why in apart.items()]

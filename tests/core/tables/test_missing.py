@@ -201,7 +201,7 @@ def test_monitors_read_truth_values_with_gaps_before_or_after_them():
     generator = np.random.default_rng(0)
     whole, gaps = {"b": generator.random(60) < 0.5}, {"b": [None, True, False] * 20}
     first = mm.DriftMonitor.of(whole, missing="category", n_permutations=99, rng=0).step(gaps)
-    assert "batch['b'] has 1 label never seen before, such as '(missing)'." in first.notes
+    assert "batch['b'] has 1 label not in the reference, such as '(missing)'." in first.notes
     second = mm.DriftMonitor.of(gaps, missing="category", n_permutations=99, rng=0).step(whole)
     assert len(second.pvalues) == 1
 

@@ -358,7 +358,7 @@ def test_what_is_odd_about_a_batch_is_noted():
     later = monitor.step({"town": ["a", "q"], "site": [1, 1], "age": [40, 9e9], "new": [0, 0]})
     assert later.notes == (
         "batch['age'] has 1 value far outside 27.7927 to 51.8744, such as 9e+09.",
-        "batch['town'] has 1 label never seen before, such as 'q'.",
+        "batch['town'] has 1 label not in the reference, such as 'q'.",
         "batch has the column 'new', which the reference lacks: it is not watched.",
     )
     assert "note: batch['age']" in str(later)

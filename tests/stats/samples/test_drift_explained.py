@@ -287,3 +287,26 @@ def test_columns_without_a_change_are_hardly_ever_named():
         rows = drift_columns.moved_columns(before, here, seed)
         named += any(row["pvalue"] <= 0.05 for row in rows)
     assert named <= 8
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_a_weaker_correlation_is_named_at_the_first_alarm(seed):
+    """It said "no column clearly by itself" in three of three streams."""
+    rng = np.random.default_rng([seed, 70])
+
+    def rows(n, r):
+        x = rng.normal(size=(n, 4))
+        return {
+            "temp": x[:, 0],
+            "load": r * x[:, 0] + np.sqrt(1 - r * r) * x[:, 1],
+            "u": x[:, 2],
+            "pay": np.exp(x[:, 3]),
+        }
+
+    monitor = mm.DriftMonitor.of(rows(1000, 0.7), rng=seed)
+    for _ in range(8):
+        monitor = monitor.step(rows(200, 0.35))
+        if monitor.alarm:
+            break
+    assert monitor.alarms
+    assert "rank correlation of temp and load" in monitor.to_dict()["each alarm"][0]["changed"]

@@ -10,7 +10,7 @@ import pytest
 from scipy.stats import binom
 
 import meanmap as mm
-from meanmap.core.errors import ColumnError
+from meanmap.core.errors import ColumnError, EmptyError
 from meanmap.stats.samples.drift_gaps import Gaps
 from meanmap.stats.samples.run_length import limit_for
 
@@ -182,3 +182,14 @@ def test_the_page_draws_the_evidence_of_missing_values_and_alarms_where_they_are
     assert second.tables[0][3][3:] == (f"{monitor.gaps.evidence[-1]:.3g}", "alarm")
     quiet = mm.DriftMonitor.of(rows(rng, 300, lost=0), **SETTINGS).step(rows(rng, 50, lost=0))
     assert len(quiet._as_page().sections[0].charts[0].panels[0].marks) == 2
+
+
+def test_a_reference_with_few_complete_rows_names_the_columns_that_lack_values():
+    """It said "reference has 15 points; expected at least 40", with 1000 rows, and no column."""
+    rng = np.random.default_rng(0)
+    frame = rows(rng, 1000).assign(rare=np.where(rng.random(1000) < 0.985, np.nan, 1.0))
+    said = r"\d+ of 1000 rows of the reference have no missing value; expected at least 40\. Values are missing in "
+    with pytest.raises(EmptyError, match=said + r"'rare' \(9\d\.?\d*%\), 'weight' \(\d\.?\d*%\): leave columns out"):
+        mm.DriftMonitor.of(frame, **SETTINGS)
+    monitor = mm.DriftMonitor.of(frame.drop(columns="rare"), **SETTINGS)
+    assert len(monitor.step(rows(rng, 100)).pvalues) == 1

@@ -166,8 +166,8 @@ class Column:
             return (self.written.note(where, self.name),)
         return () if self.sentinels is None else (self.sentinels.note(where, "put nan there"),)
 
-    def odd(self, values: Array, where: str, far: float = FAR) -> str:
-        """Unusual values: labels never seen before, and numbers outside the range by `far` times the range. Empty if
+    def odd(self, values: Array, where: str, far: float = FAR, unseen: str = "never seen before") -> str:
+        """Unusual values: labels `unseen`, and numbers outside the range by `far` times the range. Empty if
         there are none.
         """
         if self.kind == "whole object":
@@ -175,7 +175,7 @@ class Column:
         values = np.asarray(values)
         if self.labels and self.kind != "text" and holds_text(values):
             new = sorted(set(np.unique(values).tolist()) - set(self.labels))
-            return f"{where} has {counted(len(new), 'label')} never seen before, such as {new[0]!r}." if new else ""
+            return f"{where} has {counted(len(new), 'label')} {unseen}, such as {new[0]!r}." if new else ""
         if values.dtype.kind not in "fiumM" or values.ndim > 1 or self.low is None or self.high is None:
             return ""
         numbers = seconds(values)

@@ -67,7 +67,7 @@ class DriftMonitor(Paged):
         exceeds `limit`, or when the p-value of one batch is at most `pvalue_limit`.
     limit : float
         Chosen so that without drift the evidence raises half of the false alarms that `run_length` allows, or a quarter
-        where `persistent` may raise another quarter.
+        where single columns may raise another quarter.
     alarms : tuple of int
         The batches, counted from 1, at which there was an alarm.
     seed : int
@@ -100,7 +100,7 @@ class DriftMonitor(Paged):
     labels : LostLabels or None
         The number of rows since each label of the reference was last seen; None with strata or a margin.
     frequent : FrequentLabels or None
-        The rows of each label in the reference, for labels that become frequent; None with strata or a margin.
+        The rows of labels and repeated numbers, for those that become frequent; None with strata or a margin.
     far : FarCells or None
         The latest batches that hold cells far outside the range of the reference; None with strata or a margin.
     persistent : Persistent or None
@@ -145,8 +145,8 @@ class DriftMonitor(Paged):
     missing values in each batch are compared with those of all rows before it, each column in all rows that have it.
     Given the counts of both together in cells of the column, these are exactly standard normal and independent. Their
     likelihood ratios for a change that began with any of the latest 100 batches, averaged over moments and summed over
-    beginnings, exceed 4 · `run_length` at most once in so many batches (see `persistent`). All rows before, not only
-    those of the pool, are counted, so the sampling error of a small reference raises no alarms.
+    beginnings, exceed 5 · `run_length` at most once in so many batches (see `persistent`); labels and repeated numbers
+    of the latest batches together have the rest (see `frequent`). All rows before are counted, not only the pool.
 
     After an alarm the latest three of the batches that follow are also compared together with the pool before it, in
     their values and in what is missing. While their p-value is at most .05 the drift lasts, which is reported; it has
@@ -367,8 +367,8 @@ class DriftMonitor(Paged):
     @property
     def pvalue_limit(self) -> float:
         """A single p-value of at most this raises an alarm, also one of missing values if these are watched."""
-        watched = ((self.labels, SHARE_OF_LOST), (self.frequent, SHARE_OF_FREQUENT), (self.far, SHARE_OF_FAR))
-        others = sum(share for each, share in watched if each is not None)
+        alone = self.frequent and self.frequent.counts
+        others = SHARE_OF_LOST * bool(self.labels) + SHARE_OF_FREQUENT * bool(alone) + SHARE_OF_FAR * bool(self.far)
         return (1 / (4 if self.gaps else 2) - others) / self.run_length
 
     def exceeded(self, evidence: float, pvalue: float) -> bool:

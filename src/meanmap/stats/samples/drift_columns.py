@@ -20,7 +20,7 @@ from meanmap.stats.samples.drift_counts import SHARE_OF_COUNTS, counts_of_column
 from meanmap.stats.samples.drift_gaps import Gaps
 from meanmap.stats.samples.drift_words import RARELY
 from meanmap.stats.samples.own_rows import OwnRows
-from meanmap.stats.samples.relations import changed_relations
+from meanmap.stats.samples.relations import LEAST_CHANCE, changed_relations
 from meanmap.stats.samples.two_sample import two_sample_test
 from meanmap.stats.settings import LEAST_POINTS
 
@@ -119,7 +119,7 @@ def moved_columns(before: Rows, here: Rows, seed: int) -> list[dict[str, Any]]:
     for name in single:
         counted = len(single) * counts_of_column(all_of["x"][name], all_of["y"][name]) / SHARE_OF_COUNTS
         own[name] = min(own[name], counted)
-    relations = _relations(before, here, pvalues)
+    relations = _relations(before, here, pvalues, min(own.values(), default=1.0) > RARELY)
     found += relations
     related = {name for row in relations for name in row["column"]}
     found += [
@@ -200,10 +200,12 @@ def without_numbers(name: str, what: str, pvalue: float | None, clear: bool) -> 
     return {**row, "pvalue": pvalue, "clear": clear, "label": None, "of": "", "cells": ["", "", ""]}
 
 
-def _relations(before: Rows, here: Rows, pvalues: Attributed) -> list[dict[str, Any]]:
-    """Correlations that changed, of columns with small p-values."""
+def _relations(before: Rows, here: Rows, pvalues: Attributed, every: bool) -> list[dict[str, Any]]:
+    """Correlations that changed, of columns with small p-values, or of every two columns; their own p-values are at
+    most `LEAST_CHANCE`.
+    """
     merged = pvalues.merged()
-    names = [name for name, pvalue in merged.items() if pvalue <= LEVEL]
+    names = [name for name, pvalue in merged.items() if every or pvalue <= LEVEL]
     found = []
     for each in changed_relations(before.columns, here.columns, names):
         what, *cells = each.cells()
@@ -211,7 +213,7 @@ def _relations(before: Rows, here: Rows, pvalues: Attributed) -> list[dict[str, 
         row: dict[str, Any] = {"column": each.pair, "what": what}
         row |= {"reference": each.first, "batches": each.second, "label": None, "of": "", "clear": True}
         row |= {"difference": {"estimate": change, "low": each.low, "high": each.high}}
-        found.append({**row, "pvalue": max(merged[one], merged[other]), "cells": cells})
+        found.append({**row, "pvalue": min(max(merged[one], merged[other]), LEAST_CHANCE), "cells": cells})
     return found
 
 

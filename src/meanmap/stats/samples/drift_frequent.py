@@ -12,10 +12,11 @@ from meanmap.core.values import Value
 from meanmap.stats.samples.drift_lost import labels_of
 from meanmap.stats.samples.drift_tally import Part, Risen, after_part, in_batch, in_reference, risen, rows_with
 
-__all__ = ["SHARE_OF_FREQUENT", "FrequentLabels"]
+__all__ = ["SHARE_OF_FREQUENT", "SHARE_TOGETHER", "FrequentLabels"]
 
-# The share of false alarms that frequent values may raise, and that of labels of the latest batch alone.
-SHARE_OF_FREQUENT, ALONE = 0.06, 0.02
+# The share of false alarms that labels of the latest batch alone may raise, and that of values of the latest batches
+# together.
+SHARE_OF_FREQUENT, SHARE_TOGETHER = 0.02, 0.05
 # A value is as frequent as before when it has not been above chance at this level in so many batches.
 LEVEL, BATCHES = 0.05, 3
 # The batches since a value has risen are kept from this p-value on.
@@ -39,8 +40,9 @@ class FrequentLabels(Value):
     n : int
         The rows of the reference.
     limit : float
-        The largest p-value of the latest batch alone that raises an alarm, corrected for all labels and columns. That
-        of the latest batches together is twice as large.
+        The largest p-value of the latest batch alone that raises an alarm, corrected for all labels and columns.
+    together : float
+        That of the latest batches together.
     parts : tuple of Part
         The values of the reference and of the latest batches.
     quiet : dict
@@ -58,6 +60,7 @@ class FrequentLabels(Value):
     counts: dict[str, dict[str, int]]
     n: int
     limit: float
+    together: float
     parts: tuple[Part, ...]
     quiet: dict[Key, int] = field(default_factory=dict)
     before: dict[Key, tuple[int, int]] = field(default_factory=dict)
@@ -66,10 +69,11 @@ class FrequentLabels(Value):
     raised: bool = False
 
     @classmethod
-    def of(cls, reference: Table, run_length: float) -> "FrequentLabels | None":
-        """The state before the first batch; None without labels and numbers."""
-        part = in_reference(reference)
-        return cls(_counts(reference), len(reference), ALONE / run_length, (part,)) if part.counts else None
+    def of(cls, reference: Table, run_length: float, together: bool = True) -> "FrequentLabels | None":
+        """The state before the first batch, which counts the latest batches also `together`; None without values."""
+        counts, part = _counts(reference), in_reference(reference if together else Table({}))
+        limits = SHARE_OF_FREQUENT / run_length, SHARE_TOGETHER / run_length
+        return cls(counts, len(reference), *limits, (part,)) if counts or part.counts else None
 
     @property
     def gone_on(self) -> list[str]:
@@ -92,7 +96,7 @@ class FrequentLabels(Value):
         together = {(name, "share", value): each for (name, value), each in risen(parts).items()}
         together = {key: each for key, each in together.items() if key not in quiet and key not in known}
         alone = {key: each for key, each in self._alone(batch, apart).items() if key not in quiet}
-        new = {key: each for key, each in together.items() if each.pvalue <= 2 * self.limit}
+        new = {key: each for key, each in together.items() if each.pvalue <= self.together}
         notes = [each.said(self._said(*key)) for key, each in new.items() if key not in alone]
         notes += [_note(key[0], key[2], each.here, each.before) for key, each in alone.items()]
         raised = new | alone

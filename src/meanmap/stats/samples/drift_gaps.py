@@ -5,18 +5,46 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from meanmap.core.language import in_few_words
+from meanmap.core.errors import EmptyError
+from meanmap.core.language import in_few_words, in_percent, in_python
 from meanmap.core.tables.missing import gaps_in
 from meanmap.core.types import Data
 from meanmap.core.values import Value
 from meanmap.stats.samples.run_length import accumulated
 
-__all__ = ["Gaps"]
+__all__ = ["Gaps", "check_complete", "most_missing"]
 
 # At most this many columns are named in a note.
 MOST_NAMED = 3
 # A decrease in missing values is noted if a number as small has at most this probability.
 CHANCE = 0.001
+
+
+def most_missing(gaps: Mapping[str, np.ndarray]) -> str:
+    """The columns with missing values, those with most of them first.
+
+    Examples
+    --------
+    >>> most_missing({"'a'": np.array([False, True]), "'b'": np.array([True, True])})
+    "'b' (100%), 'a' (50%)"
+    """
+    shares = sorted(
+        ((float(lost.mean()), name) for name, lost in gaps.items() if lost.any()), key=lambda each: -each[0]
+    )
+    return in_few_words([f"{name} ({in_percent(share)}%)" for share, name in shares], MOST_NAMED)
+
+
+def check_complete(reference: Data, missing: str, least: int) -> None:
+    """Refuse a reference with fewer rows than `least` without a missing value, and name the columns that lack most."""
+    gaps = gaps_in(reference, "reference", missing)
+    lost = np.stack([*gaps.values()], axis=1).any(axis=1)
+    complete = int(np.count_nonzero(~lost))
+    if lost.any() and complete < least:
+        out = in_python("leave columns out, or pass missing='category' for labels", "leave columns out with --exclude")
+        raise EmptyError(
+            f"{complete} of {len(lost)} rows of the reference have no missing value; expected at least {least}. Values "
+            f"are missing in {most_missing(gaps)}: {out}."
+        )
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -69,7 +69,7 @@ def notes_on(schema: Schema, table: Table) -> tuple[str, ...]:
     found = []
     for name, values in table.columns.items():
         column, where = schema[name], f"batch[{name!r}]"
-        found.append(_outside(column, values, where) or column.odd(values, where))
+        found.append(_outside(column, values, where) or column.odd(values, where, unseen="not in the reference"))
     return tuple(note for note in found if note)
 
 

@@ -16,7 +16,7 @@ __all__ = ["SHARE_OF_PERSISTENT", "Moment", "Persistent"]
 
 # The share of false alarms that lasting changes of one column may raise, and the share of a column's missing values
 # among its moments, if these are watched.
-SHARE_OF_PERSISTENT, MISSING = 0.25, 0.2
+SHARE_OF_PERSISTENT, MISSING = 0.2, 0.2
 # The standard deviation of the prior of a change, in standard deviations of a score, and the number of latest batches
 # with which a change may have begun.
 SCALE, BATCHES = 0.3, 100

@@ -25,7 +25,7 @@ from meanmap.learning.default import is_default
 from meanmap.stats.permutations import CentredFeatures
 from meanmap.stats.samples.drift_far import FarCells
 from meanmap.stats.samples.drift_frequent import FrequentLabels
-from meanmap.stats.samples.drift_gaps import Gaps
+from meanmap.stats.samples.drift_gaps import Gaps, check_complete
 from meanmap.stats.samples.drift_lost import LostLabels
 from meanmap.stats.samples.drift_notes import HARM
 from meanmap.stats.samples.drift_observed import columns_of_rows, observed, of_one_number
@@ -74,8 +74,10 @@ def first_state(
     reference, left_out = watched(reference, *asked) if is_default(kernel) else (reference, {})
     came = reference
     gaps = None
-    if within is None and margin is None and policy_and_marks(missing)[0] == "drop":
+    if policy_and_marks(missing)[0] == "drop":
         refuse_unread(reference, "reference")
+        check_complete(reference, missing, 4 * LEAST)
+    if within is None and margin is None and policy_and_marks(missing)[0] == "drop":
         gaps = Gaps.of(reference, missing, MOST_KEPT, np.random.default_rng([random.seed, 0]))
     (reference,), told = admitted((reference,), ("reference",), missing, told=kinds or ())
     standing = alike_in_order((reference,), ("the reference",), HARM)
@@ -133,7 +135,7 @@ def first_state(
         "record": None if strata else Record.of(data, values, gaps, circles, MOST_KEPT, random.seed),
         "widths": {name: chosen.widths.get(name, 1) for name in each},
         "labels": LostLabels.of(data, float(run_length)) if whole else None,
-        "frequent": FrequentLabels.of(data, float(run_length)) if whole else None,
+        "frequent": FrequentLabels.of(data, float(run_length), singly) if whole else None,
         "far": FarCells.of(data, schema, float(run_length)) if whole and schema else None,
         "persistent": Persistent.of(values, lost, float(run_length), limit, random.seed) if singly else None,
     }

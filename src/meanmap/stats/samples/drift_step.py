@@ -93,7 +93,9 @@ def after_pvalue(
         labels, lost_labels = labels.step(data, monitor.apart)
         gone = (*gone, *lost_labels)
     if frequent is not None and data is not None:
-        frequent, new_labels = frequent.step(data, monitor.apart, monitor.lasting.moments if monitor.lasting else ())
+        known = {} if monitor.lasting is None else monitor.lasting.moments
+        known = known if persistent is None else known | persistent.directions
+        frequent, new_labels = frequent.step(data, monitor.apart, known)
         gone = (*gone, *new_labels)
     if far is not None and data is not None:
         far, slips = far.step(data, monitor.apart)

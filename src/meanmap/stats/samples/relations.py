@@ -12,10 +12,10 @@ from meanmap.core.tables.kinds import family_of
 from meanmap.core.values import Value, plain
 from meanmap.stats.samples.scores import ranks
 
-__all__ = ["Relation", "changed_relations"]
+__all__ = ["LEAST_CHANCE", "Relation", "changed_relations"]
 
 # The probability that any pair is named although no correlation changed.
-CHANCE = 1e-4
+LEAST_CHANCE = 1e-4
 # Smaller differences, such as between correlations of 0.9993 and 0.9996, say nothing; printed they are 0.00.
 LEAST = 0.005
 
@@ -75,7 +75,7 @@ def changed_relations(
     z = [np.arctanh(np.clip(r, -0.9999, 0.9999)) for r in each]
     errors = np.sqrt(sum((1 + r**2 / 2) / (n - 3) for r, n in zip(each, sizes, strict=True)))
     pairs = list(combinations(range(len(used)), 2))
-    least, reach = (-float(ndtri(share / 2 / len(pairs))) for share in (CHANCE, 1 - confidence))
+    least, reach = (-float(ndtri(share / 2 / len(pairs))) for share in (LEAST_CHANCE, 1 - confidence))
     found = []
     for i, j in pairs:
         r, s = (float(correlations[i, j]) for correlations in each)
