@@ -37,7 +37,7 @@ def most_missing(gaps: Mapping[str, np.ndarray]) -> str:
 def check_complete(reference: Data, missing: str, least: int) -> None:
     """Refuse a reference with fewer rows than `least` without a missing value, and name the columns that lack most."""
     gaps = gaps_in(reference, "reference", missing)
-    lost = np.stack([*gaps.values()], axis=1).any(axis=1)
+    lost = np.asarray(np.stack([*gaps.values()], axis=1).any(axis=1))
     complete = int(np.count_nonzero(~lost))
     if lost.any() and complete < least:
         out = in_python("leave columns out, or pass missing='category' for labels", "leave columns out with --exclude")

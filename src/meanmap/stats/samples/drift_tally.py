@@ -1,4 +1,4 @@
-"""How many rows have each label or repeated number, in the reference and in the latest batches, alone and together."""
+"""The numbers of rows with each label or repeated number, in the reference and in the latest batches together."""
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
@@ -155,8 +155,8 @@ def risen(parts: Sequence[Part]) -> dict[tuple[str, str], Risen]:
             at = int(np.argmin(corrected[:, k]))
             batches = sum(part.batches for part in parts[1 + at :])
             bounds = bool(new[k] and any(unlisted))
-            sides = [(int(c[at, k]), int(of[at, k])) for c, of in ((here, m), (before, n))]
-            found[name, values[k]] = Risen(batches, *sides, min(1.0, float(corrected[at, k])), bounds)
+            latest, earlier = ((int(c[at, k]), int(of[at, k])) for c, of in ((here, m), (before, n)))
+            found[name, values[k]] = Risen(batches, latest, earlier, min(1.0, float(corrected[at, k])), bounds)
     return found
 
 
