@@ -138,8 +138,9 @@ class RowModel(ABC):
 
         Larger is better, on rows that the model was not learned from. Of labels it is the logarithm of their
         probability, in a `BayesianNetwork` and a `DependencyNetwork` also of numbers that many rows have, such as the
-        zeros of costs. Of whole or rounded numbers these have the logarithm of the probability of all that is rounded
-        to the same number, divided by the step: over multiples of .5 exp(score) adds up to 2, over whole numbers to 1.
+        zeros of costs. Whole or rounded numbers, also such zeros among them, have the logarithm of the probability of
+        all that is rounded to the same number, divided by the step: over multiples of .5 exp(score) adds up to 2, over
+        whole numbers to 1.
         A row without any cell has 0.
 
         Parameters
@@ -157,12 +158,12 @@ class RowModel(ABC):
         A `KernelGraph` takes the density of each cell given those before it in a walk from the root, of whole numbers,
         too, over which densities add up to more than 1: compare its scores only with those of other kernel graphs. A
         `DependencyNetwork` takes that given those in the columns before it; there, of numbers with at most 20 values it
-        is the logarithm of their probability, too. Both densities are mixed with 1e-4 of one that falls with the square
-        of the distance from all rows: far away scores are low, not −inf. A `BayesianNetwork` does the same with the
-        density of each number given its parents, and reserves the probability of one row for values of rounded numbers
-        that no row has. It takes the sum over all that missing labels may be, where these are few, else a mean over
-        1000 draws of what is missing and acts on what is there, the same for all rows, which is a little too low where
-        much of that was seen.
+        is the logarithm of their probability, too, and one row in n + 1 is kept for all other numbers, less the farther
+        these are. Both densities are mixed with 1e-4 of one that falls with the square of the distance from all rows:
+        far away scores are low, not −inf. A `BayesianNetwork` does the same with the density of each number given its
+        parents, and reserves the probability of one row for values of rounded numbers that no row has. It takes the sum
+        over all that missing labels may be, where these are few, else a mean over 1000 draws of what is missing and
+        acts on what is there, the same for all rows, which is a little too low where much of that was seen.
 
         In networks, an unseen label has the share of rows whose label occurred once, at least that of one row, and the
         others share the rest (Good 1953); a `KernelGraph` refuses unseen labels.

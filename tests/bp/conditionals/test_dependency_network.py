@@ -163,8 +163,35 @@ def test_few_values_are_all_there_is():
     found = Thresholds.of(np.repeat([0.0, 1.0, 3.0], [50, 45, 5]))
     assert found.at[1:-1].tolist() == [0.5, 2.0]
     assert found.edges[1:].tolist() == [0, 1, 3]
-    values, shares = np.array([[0.0], [1.0], [3.0], [1.2], [9.0]]), np.tile([0.5, 0.3, 0.2], (5, 1))
-    np.testing.assert_allclose(np.exp(found.log_density(shares, values, 1.0)), [0.5, 0.3, 0.2, 0.003, 0.002])
+    values, shares = np.array([[0.0], [1.0], [3.0], [2.0], [9.0]]), np.tile([0.5, 0.3, 0.2], (5, 1))
+    chances = np.exp(found.log_density(shares, values, 1.0))
+    np.testing.assert_allclose(chances[:3], np.array([0.5, 0.3, 0.2]) * 100 / 101)
+    assert 2e-3 > chances[3] > chances[4] > 0
+
+
+def test_scores_of_ratings_are_probabilities_that_add_up_to_one():
+    """Every number above 5 had the probability .003, however far: over 1000 whole numbers they added up to 3."""
+    rng = np.random.default_rng(5)
+    rating = rng.choice([1, 2, 3, 4, 5], 400, p=[0.1, 0.1, 0.2, 0.3, 0.3])
+    table = {
+        "rating": rating,
+        "half": rating / 2 + 0.5,
+        "coin": rng.random(400) < 0.3,
+        "x": rating + rng.normal(size=400),
+    }
+    model = mm.bp.DependencyNetwork(FEW).fit(table | {"coin": table["coin"] * 1, "far": 9 * (rating == 1) + rating})
+    whole = np.arange(-2000, 2001)
+    for name, values in (("rating", whole), ("coin", whole), ("far", whole), ("half", whole / 2)):
+        shares = np.exp(model.score({name: values}))
+        assert 1 - 3 / 400 < shares.sum() < 1 + 1 / 400
+        beyond = shares[values > values[shares > 0.01].max()]
+        assert (np.diff(beyond) < 0).all()
+    far, shares = model.score({"rating": [6, 10, 1_000_000]}), np.exp(model.score({"rating": [6]}))
+    assert shares < 2e-3
+    assert far[0] > far[1] > far[2] + 15
+    assert far[2] > -60
+    known = model.score({"rating": whole, "x": np.full(len(whole), 4.0)}) - model.score({"x": [4.0]})
+    assert np.isfinite(known).all()
 
 
 @pytest.fixture(scope="module")

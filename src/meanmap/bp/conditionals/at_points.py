@@ -16,6 +16,9 @@ from meanmap.core.errors import InputError
 
 __all__ = ["AtPoints"]
 
+# Of all other numbers at most this share is counted as rounded to a point.
+MOST_AT_POINTS = 0.9
+
 
 @dataclass(frozen=True, eq=False)
 class AtPoints:
@@ -83,7 +86,7 @@ class AtPoints:
 
     def log_chance(self, rows: np.ndarray, value: np.ndarray) -> np.ndarray:
         """The logarithm of the density of numbers (m, 1) at rows of the parents, in the unit of the column that of the
-        probability of a point.
+        probability of a point, of rounded numbers over the step. Of these none is rounded to a point.
         """
         shares = self.which.shares(rows)
         if self.number is None:
@@ -93,10 +96,19 @@ class AtPoints:
         others, point = ~np.isin(value[:, 0], self.points), np.abs(value - self.points).argmin(axis=1)
         with np.errstate(divide="ignore"):
             logs = np.log(shares[np.arange(len(value)), np.where(others, -1, point)])
-        logs[~others] += np.log(self.unit[1])
+        step = self.number.step if isinstance(self.number, InRange) else 0.0
+        logs[~others] += np.log(self.unit[1] / (step or 1.0))
         if others.any():
             logs[others] += self.number.log_chance(rows[others], value[others])
+            if step:
+                logs[others] -= np.log1p(-self._rounded_to_points(self.number, rows[others]))
         return logs
+
+    def _rounded_to_points(self, number: InRange, rows: np.ndarray) -> np.ndarray:
+        """The probability that the distribution of all others gives to what is rounded to one of the points, (m,)."""
+        cell = number.step / number.scale
+        each = [np.exp(number.log_chance(rows, np.full((len(rows), 1), point))) * cell for point in self.points]
+        return np.minimum(np.sum(each, axis=0), MOST_AT_POINTS)
 
     def widths(self, value: np.ndarray) -> np.ndarray:
         """The bandwidth by which draws are smoothed to a density; points are not."""

@@ -131,6 +131,8 @@ def effect_of(
         notes += (f"{rare}: there the effect is extrapolated, which intervals do not account for.",)
     if columns[of].labels is None and not exact and adjusted is not None and found.linear < 0.5:
         notes += _of_small_step(t[:, 0], [arm[0, 0] for arm in arms], on, of)
+    if exact and columns[of].labels is None and len(np.unique(t)) > 2 and adjusted is not None and found.linear < 0.5:
+        notes += (_by_value(on, of, len(np.unique(y[:, 0])) == 2),)
     if exact:
         for name in adjusted or ():
             notes += _never(columns[name], name, used[name], of_arm, of, ends)
@@ -298,6 +300,18 @@ def _of_small_step(t: np.ndarray, arms: Sequence[float], on: Hashable, of: Hasha
     apart = f"{on!r} bends along {of!r}, and the two values are {share:.2g} interquartile ranges apart"
     return (
         f"{apart}: intervals of such small steps may be too narrow where the curve bends or is steepest. {OF_STEPS}.",
+    )
+
+
+def _by_value(on: Hashable, of: Hashable, two: bool) -> str:
+    """A note that rows of other values of the cause say little, as no line through all of them is clear, or there is
+    none as the outcome is a label or one of two numbers.
+    """
+    why = "shares follow no straight line" if two else "no straight line through all of its values is clearly supported"
+    then = "" if two else f" If you know that {on!r} follows one, regress it with mm.fit."
+    return (
+        f"rows of the two values of {of!r} are compared, as {why}: intervals are up to twice as wide as along a line."
+        f"{then}"
     )
 
 

@@ -1,10 +1,11 @@
 """Points at which the distribution function of a number is tabulated."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
 from meanmap.bp.beliefs.tails import with_tails
+from meanmap.bp.conditionals.few_values import log_chance_of_values
 from meanmap.bp.conditionals.transformations import Transformation
 from meanmap.bp.frequent import few_values
 
@@ -15,9 +16,8 @@ QUANTILES, EVEN = 120, 40
 # A value with this share of all rows, and at least this many, has its own bin, whose width is a share of the smallest
 # step between values, but at least a share of their range that exceeds rounding errors.
 OFTEN, LEAST_OFTEN, NARROW, LEAST_STEP = 0.02, 2, 0.01, 1e-7
-# The probability of a value between the few observed ones, as a share of that of its neighbour; and that of all bins
-# together in log densities, so that one value far off does not outweigh all others.
-NEVER_SEEN, ANYWHERE = 0.01, 1e-4
+# The probability of all bins together in log densities, so that one value far off does not outweigh all others.
+ANYWHERE = 1e-4
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,11 +34,14 @@ class Thresholds:
     points : array (G − 1,) of bool
         The bins whose mass lies at their right end: all of few values, else narrow ones below values that often come
         back.
+    counts : array
+        How many rows have each of few values; else none.
     """
 
     at: np.ndarray
     edges: np.ndarray
     points: np.ndarray
+    counts: np.ndarray = field(default_factory=lambda: np.zeros(0))
 
     @classmethod
     def of(
@@ -58,7 +61,7 @@ class Thresholds:
         step = max(NARROW * np.min(np.diff(found), initial=reach), LEAST_STEP * reach)
         if few_values(values):
             at = np.concatenate([[low - reach / 2], (found[1:] + found[:-1]) / 2, [high + reach / 2]])
-            return cls(at, np.append(low - step, found), np.ones(len(found), dtype=bool))
+            return cls(at, np.append(low - step, found), np.ones(len(found), dtype=bool), counts)
         quantiles = np.quantile(values, np.linspace(0, 1, QUANTILES))
         even = np.linspace(low - reach / 2, high + reach / 2, EVEN)
         if scale is not None:
@@ -82,15 +85,15 @@ class Thresholds:
 
     def log_density(self, shares: np.ndarray, values: np.ndarray, step: float) -> np.ndarray:
         """The log density of a number (m, 1) in each row from probabilities of bins, with tails; the log probability of
-        a value that often comes back, and of all numbers of a column of few values; of numbers rounded to a step the
-        probability over that step.
+        a value that often comes back, and of all numbers of a column of few values, which falls with the distance from
+        these; of numbers rounded to a step the probability over that step.
         """
         bins = self.bins(values)
         shares = np.maximum(shares, ANYWHERE / shares.shape[1])
         shares = shares / shares.sum(axis=1, keepdims=True)
-        found = np.take_along_axis(shares, bins, 1)[:, 0]
         if self.points.all():
-            return np.log(found * np.where(np.isin(values[:, 0], self.edges[1:]), 1, NEVER_SEEN))
+            return self._log_chance_of_few(shares, values[:, 0], step)
+        found = np.take_along_axis(shares, bins, 1)[:, 0]
         inside = (self.at[0] <= values[:, 0]) & (values[:, 0] <= self.at[-1])
         if step:
             cell = values + np.array([-step / 2, step / 2])
@@ -100,6 +103,15 @@ class Thresholds:
         with np.errstate(divide="ignore"):
             logs = np.log(inside * found)
         return with_tails(logs, values, self.at[:1], self.at[-1:])
+
+    def _log_chance_of_few(self, shares: np.ndarray, values: np.ndarray, step: float) -> np.ndarray:
+        """The log probabilities of numbers (m,) of a column of few values, of which one without a step has two."""
+        few, rows = self.edges[1:], int(self.counts.sum())
+        often = self.counts / rows
+        scale = float(np.sqrt(often @ (few - often @ few) ** 2))
+        least = float(np.min(np.diff(few), initial=np.inf))
+        apart = step or (least if np.isfinite(least) else 1.0)
+        return log_chance_of_values(shares, often, few, values, rows, (apart, scale or apart))
 
     def _below(self, shares: np.ndarray, values: np.ndarray) -> np.ndarray:
         """The probabilities of less than numbers (m, k) in each row."""
