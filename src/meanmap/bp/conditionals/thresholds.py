@@ -35,7 +35,7 @@ class Thresholds:
         The bins whose mass lies at their right end: all of few values, else narrow ones below values that often come
         back.
     counts : array
-        How many rows have each of few values; else none.
+        The number of rows with each of few values; else none.
     """
 
     at: np.ndarray
