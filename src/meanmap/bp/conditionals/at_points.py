@@ -100,7 +100,7 @@ class AtPoints:
         logs[~others] += np.log(self.unit[1] / (step or 1.0))
         if others.any():
             logs[others] += self.number.log_chance(rows[others], value[others])
-            if step:
+            if step and isinstance(self.number, InRange):
                 logs[others] -= np.log1p(-self._rounded_to_points(self.number, rows[others]))
         return logs
 
