@@ -270,9 +270,8 @@ class BayesianNetwork(Paged):
         pair of them shows are not: make such a rule a column of its own. For plain lines with noise of one size
         intervals are 1.1 to 1.3 times as wide as those of least squares, which assume linearity: regressions that are
         straight in the cause, curved and rough are averaged, weighted by their evidence (Hoeting et al. 1999). Of a
-        dose with at most 20 values the rows of both values are compared, and this is averaged with a line as far as all
-        values are on one: then they are 1.0 to 2 times as wide, and a note says where the line counts less. Where the
-        noise of a straight line grows with the dose t, as exp(t / 2) with t normal, this average allows for curves at
+        whole-number dose with few values the rows of both values are compared: then they are up to twice as wide, as a
+        note says. Where the noise of a straight line grows with the dose t, as exp(t / 2) with t normal, this average allows for curves at
         the noisy end: intervals are 1.7 to 2 times as wide as robust ones of least squares, and errors 1.4 to 3 times
         as large (75 tables of 200 to 1000 rows; both covered .88 or more). Where the response to a dose bends so gently
         that the data hardly show it, 90% intervals covered .70 to .80 in simulations; where the effect grows with the

@@ -126,13 +126,15 @@ def effect_of(
             f"never occurs with such values of {with_and([*map(repr, adjusted)])}: these rows do not determine the "
             "effect on all. Choose more frequent values, or rows among which both occur."
         )
-    if adjusted and unsupported * (1 - found.straight) > NOTED:
+    # No row shows whether the effect of two values is the same where one of them is rare; along a line others do.
+    trusted = found.straight if len(np.unique(t)) > 2 else 0.0
+    if adjusted and unsupported * (1 - trusted) > NOTED:
         rare = f"in {in_percent(unsupported)}% of rows one of the two values is rare"
         notes += (f"{rare}: there the effect is extrapolated, which intervals do not account for.",)
     if columns[of].labels is None and not exact and adjusted is not None and found.linear < 0.5:
         notes += _of_small_step(t[:, 0], [arm[0, 0] for arm in arms], on, of)
-    if exact and columns[of].labels is None and len(np.unique(t)) > 2 and adjusted is not None and found.linear < 0.5:
-        notes += (_by_value(on, of, len(np.unique(y[:, 0])) == 2),)
+    if exact and columns[of].labels is None and len(np.unique(t)) > 2 and adjusted is not None:
+        notes += (_by_value(on, of),)
     if exact:
         for name in adjusted or ():
             notes += _never(columns[name], name, used[name], of_arm, of, ends)
@@ -303,15 +305,11 @@ def _of_small_step(t: np.ndarray, arms: Sequence[float], on: Hashable, of: Hasha
     )
 
 
-def _by_value(on: Hashable, of: Hashable, two: bool) -> str:
-    """A note that rows of other values of the cause say little, as no line through all of them is clear, or there is
-    none as the outcome is a label or one of two numbers.
-    """
-    why = "shares follow no straight line" if two else "no straight line through all of its values is clearly supported"
-    then = "" if two else f" If you know that {on!r} follows one, regress it with mm.fit."
+def _by_value(on: Hashable, of: Hashable) -> str:
+    """A note that rows of other values of the cause say little."""
     return (
-        f"rows of the two values of {of!r} are compared, as {why}: intervals are up to twice as wide as along a line."
-        f"{then}"
+        f"rows with the two values of {of!r} are compared, without a line through all of its values: intervals are up "
+        f"to twice as wide as along one. If you know that {on!r} follows a line, regress it with mm.fit."
     )
 
 

@@ -10,7 +10,7 @@ from numpy.polynomial.legendre import legvander
 from meanmap.bp.conditionals.breaks import Break, beyond
 from meanmap.core.points import spread_rows
 
-__all__ = ["ANY", "STRAIGHT", "SmoothParts"]
+__all__ = ["SmoothParts"]
 
 # Parts are spanned by at most this many rows, in this many directions, the smallest at least this share of the largest.
 MOST_ROWS, MOST_DIRECTIONS, LEAST_DIRECTION = 300, 100, 1e-4
@@ -18,8 +18,6 @@ MOST_ROWS, MOST_DIRECTIONS, LEAST_DIRECTION = 300, 100, 1e-4
 SLOW = 12
 # Gentle curves are polynomials of ranks of this degree.
 GENTLE = 3
-# Parts of the least details are straight in the cause, with slopes that vary; of ANY all are there.
-STRAIGHT, ANY = 1, 5
 # Linear directions smaller than this share of the columns are dropped; beside breaks, the second number applies.
 FLAT, ALIKE = 1e-6, 1e-3
 # Squares of adjustment variables are constant from this many standard deviations on.
@@ -74,8 +72,6 @@ class SmoothParts:
     breaks : tuple of Break
     rough : bool
         Whether there are rough parts.
-    most : int
-        The most detail of parts.
     """
 
     rows: np.ndarray
@@ -90,7 +86,6 @@ class SmoothParts:
     ranks: tuple[tuple[np.ndarray, np.ndarray], ...]
     breaks: tuple[Break, ...] = ()
     rough: bool = True
-    most: int = ANY
 
     @classmethod
     def of(
@@ -100,7 +95,6 @@ class SmoothParts:
         of_cause: int,
         breaks: Sequence[Break] = (),
         rough: bool = True,
-        most: int = ANY,
     ) -> "SmoothParts":
         """Construct features from rows (n, a + q)."""
         mean, scale = rows.mean(axis=0), rows.std(axis=0)
@@ -117,8 +111,7 @@ class SmoothParts:
         turned = right[kept].T / sizes[kept]
         ranks = tuple(map(_ranks, rows.T)) if rough else ()
         some = rows[spread_rows(len(rows), MOST_ROWS)]
-        location = mean, scale, units, turned
-        found = cls(some, tuple(widths), of_cause, *location, (), (), ranks, tuple(breaks), rough, most)
+        found = cls(some, tuple(widths), of_cause, mean, scale, units, turned, (), (), ranks, tuple(breaks), rough)
         maps, kinds = [], []
         for kind, kernel in found._kernels(found.rows):
             kinds.append(kind)
@@ -166,8 +159,7 @@ class SmoothParts:
         all parts.
         """
         straight = self.widths[0] == 1 and all(each.column != 0 for each in self.breaks)
-        details = range(0 if straight else self.most, self.most + 1)
-        found = [np.array([kind.detail <= most for kind in self.kinds], dtype=bool) for most in details]
+        found = [np.array([kind.detail <= most for kind in self.kinds]) for most in range(0 if straight else 5, 6)]
         return [each for k, each in enumerate(found) if k == 0 or (each != found[k - 1]).any()]
 
     def __call__(self, rows: np.ndarray) -> np.ndarray:
@@ -178,9 +170,6 @@ class SmoothParts:
 
     def _kernels(self, rows: np.ndarray) -> list[tuple[Part, np.ndarray]]:
         """Each part, with its kernel between these rows and those that span it."""
-        return [(kind, kernel) for kind, kernel in self._of_all_parts(rows) if kind.detail <= self.most]
-
-    def _of_all_parts(self, rows: np.ndarray) -> list[tuple[Part, np.ndarray]]:
         blocks = _blocks(self.widths)
         alone = [self._between(rows, block) for block in blocks]
         numbers = [k for k, width in enumerate(self.widths) if width == 1]

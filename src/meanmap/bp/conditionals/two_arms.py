@@ -17,9 +17,6 @@ of each, and draws come from all (Hoeting et al. 1999): where rows show no curve
 that varies has a part of its own, as the variance of products of curves is that of curves with z, too: where slopes
 differed by a label, intervals of small steps were three times as wide.
 
-Of a cause with few values each of both arms has a mean of its own, off all curves, with which that estimate is averaged
-with the one by a line, weighted by how well the line fits all values (`share_of_line`).
-
 Where the outcome jumps or bends in a number, and where the cause does in what is adjusted for, the regression gets a
 column that does, too (`breaks`): no smooth function fits a step, and the bias would not shrink as fast as intervals.
 
@@ -42,9 +39,8 @@ from scipy.sparse import csr_array
 
 from meanmap.bp.conditionals.breaks import Break, breaks
 from meanmap.bp.conditionals.columns import CodedColumn
-from meanmap.bp.conditionals.share_of_line import share_of_line
 from meanmap.bp.conditionals.smooth import SmoothRegression
-from meanmap.bp.conditionals.smooth_parts import ANY, STRAIGHT, SmoothParts
+from meanmap.bp.conditionals.smooth_parts import SmoothParts
 from meanmap.core.points import slices, spread_rows
 
 __all__ = ["TwoArms", "compared", "quartiles_apart"]
@@ -56,8 +52,6 @@ LEAST_FREE, LEAST_SIZE = 0.05, 1e-3
 # If the two values are less than SMALL_STEP interquartile ranges apart, rows are weighted with prior variances of slow
 # curves that are (SMALL_STEP / share) ** FREER times as large, ten thousand times from SMALLEST_STEP down.
 SMALL_STEP, SMALLEST_STEP, FREER = 0.5, 0.28, 16
-# A line with a smaller share than this is not averaged.
-LEAST_LINE = 0.02
 # The distribution and the covariance of residuals are computed from this many of them.
 RESIDUALS = 2000
 
@@ -81,14 +75,6 @@ class TwoArms:
         drawn = _reweighted([np.stack([part - plain] * 2) for part in _pieces(said)], DRAWS, random, units)
         return cls(np.stack([plain] * 2), plain + drawn, np.full(2, float(len(said))))
 
-    def mixed(self, line: "TwoArms", share: float, random: np.random.Generator) -> "TwoArms":
-        """The average with a line that has a share, and draws from both; all but the line is no line."""
-        plain = share * line.plain + (1 - share) * self.plain
-        chosen = np.arange(DRAWS) < round(share * DRAWS)
-        drawn = np.where(random.permutation(chosen)[None, :, None], line.drawn, self.drawn)
-        rows = 1 / (share / line.rows + (1 - share) / self.rows)
-        return TwoArms(plain, drawn, rows, share * line.straight + (1 - share) * self.straight, share)
-
 
 def compared(
     y: np.ndarray,
@@ -104,40 +90,15 @@ def compared(
     """Both arms, and what smooth parts leave of the outcome, (n,), of rows that are left out. Rows of one of the
     `units`, numbers from 0, depend on one another.
     """
-    (column, widths), of_cause = columns, (t.shape[1],)
-    if hits is None or column.labels is not None or len(np.unique(t)) == 2:
-        smooth = column.labels is None and hits is None
-        return _compared(y, at, t, z, (of_cause, widths), arms, random, units, smooth)
-    # Numbers whose arms have rows of their own are also treated as labels.
-    own = [np.concatenate([arm, np.eye(2)[[k]]], axis=1) for k, arm in enumerate(arms)]
-    apart, left = _compared(y, at, np.concatenate([t, hits], axis=1), z, ((1, 2), widths), own, random, units, False)
-    share = 0.0 if len(np.unique(y[:, 0])) == 2 else share_of_line(y, t, z, widths)
-    if share < LEAST_LINE:
-        return replace(apart, linear=0.0), left
-    line, of_line = _compared(y, at, t, z, (of_cause, widths), arms, random, units, False, STRAIGHT)
-    return apart.mixed(line, share, random), share * of_line + (1 - share) * left
-
-
-def _compared(
-    y: np.ndarray,
-    at: np.ndarray | None,
-    t: np.ndarray,
-    z: np.ndarray,
-    widths: tuple[tuple[int, ...], tuple[int, ...]],
-    arms: Sequence[np.ndarray],
-    random: np.random.Generator,
-    units: np.ndarray | None,
-    smooth: bool,
-    most: int = ANY,
-) -> tuple[TwoArms, np.ndarray]:
-    """The same for one treatment of the cause, whose `widths` are those of its columns and of the adjustment; whether
-    small steps of it are weighted with freer curves, and the most detail of parts.
-    """
-    n, both = len(y), np.concatenate([t, z], axis=1)
-    broken = _breaks(y, both, *widths)
-    if most == STRAIGHT:
-        broken = tuple(each for each in broken if each.column)
-    parts = SmoothParts.of(both, sum(widths, ()), len(widths[0]), broken, most=most)
+    n, (column, widths) = len(y), columns
+    if hits is not None and column.labels is None and len(np.unique(t)) > 2:
+        # Numbers whose arms have rows of their own are also treated as labels.
+        t, of_cause = np.concatenate([t, hits], axis=1), (1, 2)
+        arms = [np.concatenate([arm, np.eye(2)[[k]]], axis=1) for k, arm in enumerate(arms)]
+    else:
+        of_cause = (t.shape[1],)
+    both = np.concatenate([t, z], axis=1)
+    parts = SmoothParts.of(both, (*of_cause, *widths), len(of_cause), _breaks(y, both, of_cause, widths))
     design = _design(parts, both)
 
     def set_to(k: int, rows: slice) -> np.ndarray:
@@ -145,7 +106,7 @@ def _compared(
 
     pieces = list(slices(n, ROWS_AT_ONCE))
     means = np.stack([np.sum([set_to(k, rows).sum(axis=0) for rows in pieces], axis=0) / n for k in (0, 1)])
-    freer = _freer(t[:, 0], [arm[0, 0] for arm in arms]) if smooth else 1.0
+    freer = _freer(t[:, 0], [arm[0, 0] for arm in arms]) if column.labels is None and hits is None else 1.0
     gram = design.T @ design if freer > 1 else None
 
     def answer(law: _Law, draws: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
