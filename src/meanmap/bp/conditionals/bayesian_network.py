@@ -269,17 +269,18 @@ class BayesianNetwork(Paged):
         as whether two signs agree, are found and adjusted for where these are clear; rules on three columns that no
         pair of them shows are not: make such a rule a column of its own. For plain lines with noise of one size
         intervals are 1.1 to 1.3 times as wide as those of least squares, which assume linearity: regressions that are
-        straight in the cause, curved and rough are averaged, weighted by their evidence (Hoeting et al. 1999). Of a
-        whole-number dose with few values the rows of both values are compared: then they are up to twice as wide, as a
-        note says. Where the noise of a straight line grows with the dose t, as exp(t / 2) with t normal, this average allows for curves at
-        the noisy end: intervals are 1.7 to 2 times as wide as robust ones of least squares, and errors 1.4 to 3 times
-        as large (75 tables of 200 to 1000 rows; both covered .88 or more). Where the response to a dose bends so gently
-        that the data hardly show it, 90% intervals covered .70 to .80 in simulations; where the effect grows with the
-        square of a confounder that has heavy tails (Student's t with 3 degrees of freedom), .55 (20 tables of 300
-        rows); with the square of a normal one .94 (85 tables of 300 or 800 rows). Only what the effect depends on is
-        learned: unlike `do()` it needs the rows, not a fitted network. The estimate is the same for the same table;
-        only the ends of intervals involve random draws. Rows with gaps are left out: with gaps of a confounder that
-        depended on the cause and the outcome, effects were -.29 for 0 in three tables of 1000 rows, and -.03 pooled
+        straight in the cause, curved and rough are averaged, weighted by their evidence (Hoeting et al. 1999).
+        Of a whole-number dose with few values the rows of both values are compared: then they are up to twice
+        as wide, as a note says. Where the noise of a straight line grows with the dose t, as exp(t / 2) with t
+        normal, this average allows for curves at the noisy end: intervals are 1.7 to 2 times as wide as robust
+        ones of least squares, and errors 1.4 to 3 times as large (75 tables of 200 to 1000 rows; both covered
+        .88 or more). Where the response to a dose bends so gently that the data hardly show it, 90% intervals
+        covered .70 to .80 in simulations; where the effect grows with the square of a confounder that has heavy
+        tails (Student's t with 3 degrees of freedom), .55 (20 tables of 300 rows); with the square of a normal
+        one .94 (85 tables of 300 or 800 rows). Only what the effect depends on is learned: unlike `do()` it
+        needs the rows, not a fitted network. The estimate is the same for the same table; only the ends of
+        intervals involve random draws. Rows with gaps are left out: with gaps of a confounder that depended on
+        the cause and the outcome, effects were -.29 for 0 in three tables of 1000 rows, and -.03 pooled
         over imputed tables: `bp.pooled` of `(float(d), d.draws.var())`, d the difference in each.
 
         Examples

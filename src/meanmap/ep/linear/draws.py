@@ -107,7 +107,7 @@ class JointDraws:
         return self._confirmed(rows, np.concatenate(found)[self.order] * self.scaled.unit + self.scaled.base)
 
     def _confirmed(self, rows: Rows, drawn: np.ndarray) -> np.ndarray:
-        """The same draws (draws, n), with nan in those rows where `predict` has nan."""
+        """Draws (draws, n), with nan in the rows where `predict` has nan."""
         if not self.model.lacks_draws or self.model.family.ordered:
             return drawn
         asked, first = self.scaled.predictor(rows), self.model.nodes[0]

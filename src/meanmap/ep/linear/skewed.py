@@ -157,7 +157,7 @@ class Skewed:
         return ends, notes
 
     def of_laws(self, level: float) -> tuple[np.ndarray, list[str]]:
-        """The same, for combinations that have no draws."""
+        """Ends, and notes on them, by marginal distributions: right for combinations that have no draws."""
         if len(self.by_draws) == len(self.law.means):
             return np.empty((len(self.law.means), 2)), []
         z, skew = float(ndtri((1 + level) / 2)), np.clip(self.of_all, -1, 1)

@@ -45,7 +45,7 @@ class Part(Value):
     unlisted: dict[str, int]
 
     def merge(self, other: "Part") -> "Part":
-        """Both together."""
+        """The counts of both."""
         counts, beyond, rows, unlisted = (
             {name: _added(one[name], two[name]) for name in one}
             for one, two in (
