@@ -33,6 +33,8 @@ ROUGH, _DENSE = 0.5, 4_000_000
 # The most effects outside the largest factor with draws of some rows, and the most shared effects whose third cumulants
 # are all computed; with more, those of combinations, of so many by rows of the table.
 _WIDE, _LOOKED_AT = 60, 30_000_000
+# Directions of rough rows this much smaller than the largest are rounding.
+_FLAT = 1e-8
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,8 +54,8 @@ class Kept:
     shares: np.ndarray
 
     def predictors(self, matrix: Any, chosen: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Values (n, chosen) of combinations, the rows of a sparse matrix, at some draws, and variances (n,) of what
-        groups without draws add.
+        """Deviations (n, chosen) of combinations, the rows of a sparse matrix, at some draws, and variances (n,) of
+        what groups without draws add.
         """
         joint = self.affected.settled.joint
         starts = np.cumsum([0, *(block.total for block in joint.predictor.blocks)])
@@ -68,16 +70,16 @@ class Kept:
         size = joint.first.size
         roots = sparse.bsr_array((joint.inverse.transpose(0, 2, 1), np.arange(size), np.arange(size + 1)))
         added: Any = left @ roots.tocsr()
-        return values + (matrix @ joint.mean)[:, None], np.asarray(added.multiply(added).sum(1)).ravel()
+        return values, np.asarray(added.multiply(added).sum(1)).ravel()
 
     def thetas(self, chosen: np.ndarray, generator: np.random.Generator) -> np.ndarray:
-        """(chosen, total) effects; those of groups without draws are drawn given the others."""
+        """Deviations (chosen, total) of effects; those of groups without draws are drawn given the others."""
         joint, rest = self.affected.settled.joint, self.rest[chosen].T
         first = np.empty((joint.first.total, len(chosen)))
         if len(self.affected.groups) < joint.first.size:
             first = joint.first_given(rest, generator.normal(size=first.shape))
         first[self.affected.own] = self.own[chosen].T
-        return joint.mean + in_place(joint.predictor, joint.order, first, rest).T
+        return in_place(joint.predictor, joint.order, first, rest).T
 
 
 @dataclass(frozen=True, eq=False)
@@ -90,11 +92,14 @@ class EffectDraws:
     by_node : dict
     nearest, shares : (nodes,) arrays
         The node that represents each, and the probabilities of nodes.
+    means : (nodes, total) array
+        Means of all effects, from which draws deviate.
     """
 
     by_node: dict[int, Kept]
     nearest: np.ndarray
     shares: np.ndarray
+    means: np.ndarray
 
     @classmethod
     def of(cls, model: "Integrated") -> "EffectDraws | None":
@@ -133,7 +138,7 @@ class EffectDraws:
             }
             good = {at: each for at, each in by_node.items() if each is not None}
             if len(good) == len(chosen):
-                return cls(good, nearest, shares)
+                return cls(good, nearest, shares, _centres(model, nearest))
             chosen = list(good) if shares[list(good)].sum() >= _MOST else []
         return None
 
@@ -158,10 +163,10 @@ class EffectDraws:
         """Equally weighted draws (n, draws) of combinations, the rows of a sparse matrix, with variances (n, nodes) of
         terms independent of all effects.
         """
-        parts = []
+        parts, centres = [], matrix @ self.means.T
         for own, chosen, nodes in self._equal:
             values, variances = own.predictors(matrix, chosen)
-            parts.append((values, variances[:, None] + added[:, nodes]))
+            parts.append((values + centres[:, nodes], variances[:, None] + added[:, nodes]))
         values, variances = (np.concatenate(each, axis=1) for each in zip(*parts, strict=True))
         count = values.shape[1]
         even = (np.arange(count) + 0.5) / count
@@ -172,12 +177,31 @@ class EffectDraws:
         own = self.by_node[int(self.nearest[node])]
         values, variances = own.predictors(matrix, evenly_chosen(own.shares, _GIVEN))
         even = (np.arange(_GIVEN) + 0.5) / _GIVEN
-        return values + np.sqrt(variances)[:, None] * ndtri(np.random.default_rng(0).permutation(even))
+        noise = np.sqrt(variances)[:, None] * ndtri(np.random.default_rng(0).permutation(even))
+        return (matrix @ self.means[node])[:, None] + values + noise
 
     def taken(self, node: int, count: int, generator: np.random.Generator) -> np.ndarray:
         """(count, total) of the draws that represent a node, chosen by their weights."""
         own = self.by_node[int(self.nearest[node])]
-        return own.thetas(generator.choice(len(own.shares), count, p=own.shares), generator)
+        return self.means[node] + own.thetas(generator.choice(len(own.shares), count, p=own.shares), generator)
+
+
+def _centres(model: "Integrated", nearest: np.ndarray) -> np.ndarray:
+    """Means (nodes, total) from which draws of the nodes that represent others deviate: those of each node, given that
+    what rough rows share stays where it is, as the Gaussian is no guide to it.
+    """
+    means = np.stack([node.settled.joint.mean for node in model.nodes])
+    moved, predictor = means - means[nearest], model.nodes[0].settled.joint.predictor
+    width = len(model.components.fixed[0][0]) if model.components.fixed else 0
+    shared = np.unique(predictor.matrix[model.rough_rows][:, :width].toarray(), axis=0)
+    _, sizes, right = np.linalg.svd(shared, full_matrices=False)
+    directions = np.zeros((np.count_nonzero(sizes > _FLAT * sizes.max(initial=0.0)), predictor.total))
+    directions[:, :width] = right[: len(directions)]
+    for at in np.unique(nearest) if len(directions) else ():
+        own = nearest == at
+        toward = model.nodes[at].settled.joint.solve(directions)
+        moved[own] -= np.linalg.solve(directions @ toward.T, directions @ moved[own].T).T @ toward
+    return means[nearest] + moved
 
 
 def rough(model: "Integrated", matrix: Any, variances: np.ndarray) -> np.ndarray:
