@@ -12,7 +12,7 @@ from meanmap.ep.linear.family import Family, Observed
 from meanmap.ep.linear.grouped import Groups
 from meanmap.ep.linear.sites import Settled
 from meanmap.ep.linear.surface import even_points
-from meanmap.ep.linear.weights import excess, pieces, whole_of
+from meanmap.ep.linear.weights import excess, pieces, reach, whole_of
 from meanmap.ep.weighted_draws import Weighted, pareto_shape
 
 __all__ = ["Affected"]
@@ -86,7 +86,7 @@ class Affected:
             nodes.append((below < levels[..., None]).sum(3).clip(0, len(self.rule[0]) - 1))
         node = np.concatenate(nodes, axis=1).transpose(2, 1, 0).reshape(each * count, -1)
         own = np.tile((self.onto[self.own] @ rest).T, (each, 1))
-        own += self._reach(self.rule[0])[node, np.arange(len(self.groups))].reshape(own.shape)
+        own += reach(joint, self.rule[0], self.groups)[node, np.arange(len(self.groups))].reshape(own.shape)
         return Weighted(np.tile(rest.T, (each, 1)), np.tile(log_ratios + np.concatenate(logs), each)), own
 
     def _proposed(self, count: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
@@ -139,10 +139,6 @@ class Affected:
         rule = Groups(self.settled, self.family, self.observed, self.parameters).nodes()
         sums = [whole_of(each).sum(0) for each in self._terms(left, joint.rest_from(noise), rule)]
         return np.linalg.lstsq(_quadratic(noise), np.concatenate(sums))[0]
-
-    def _reach(self, nodes: np.ndarray) -> np.ndarray:
-        """Effects (nodes, groups, width) about their means given the others."""
-        return np.einsum("gba,mb->mga", self.settled.joint.inverse[self.groups], nodes)
 
     def _terms(self, rows: np.ndarray, rest: np.ndarray, rule: tuple[np.ndarray, np.ndarray]) -> Iterator[np.ndarray]:
         """Logs of likelihood over sites of some rows at the nodes of a rule, with their masses, (groups, draws, nodes),

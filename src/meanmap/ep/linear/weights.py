@@ -12,7 +12,7 @@ from meanmap.ep.linear.predictor import Predictor
 from meanmap.ep.linear.sites import Settled
 from meanmap.ep.weighted_draws import Weighted
 
-__all__ = ["Kinds", "affordable", "excess", "kinds", "pieces", "weighted", "whole_of"]
+__all__ = ["Kinds", "affordable", "excess", "kinds", "pieces", "reach", "weighted", "whole_of"]
 
 # Evaluations of the likelihood held in memory at once.
 _PIECE = 2_000_000
@@ -150,7 +150,7 @@ def _by_group(
     predictor, first = joint.predictor, joint.first
     nodes, log_masses = rule
     if integrates_groups(settled):
-        around = np.stack([first.times(each) for each in _reach(joint, nodes)], axis=1)
+        around = np.stack([first.times(each) for each in reach(joint, nodes)], axis=1)
         ones = np.ones(predictor.rows)
         by_group = sparse.csr_array((ones, (first.index, np.arange(predictor.rows))), (first.size, predictor.rows))
     else:
@@ -163,9 +163,9 @@ def _by_group(
         yield terms.reshape(len(terms), -1, len(log_masses)) + log_masses
 
 
-def _reach(joint: Joint, nodes: np.ndarray) -> np.ndarray:
-    """Effects (nodes, groups, width) of the first block about their means given the others."""
-    return np.einsum("gba,mb->mga", joint.inverse, nodes)
+def reach(joint: Joint, nodes: np.ndarray, groups: np.ndarray | slice = slice(None)) -> np.ndarray:
+    """Effects (nodes, groups, width) of groups of the first block about their means given the others."""
+    return np.einsum("gba,mb->mga", joint.inverse[groups], nodes)
 
 
 def whole_of(terms: np.ndarray) -> np.ndarray:
