@@ -38,7 +38,7 @@ def test_a_label_never_seen_is_drift(margin):
     for _ in range(3):
         monitor = monitor.step(table(rng, 25, ["zz"]))
     assert monitor.alarms
-    assert "never seen" in monitor.notes[0]
+    assert monitor.notes[0] == "batch['l'] has 1 label not in the reference, such as 'zz'."
 
 
 def test_labels_alone_that_were_never_seen_are_drift_in_a_saved_monitor(tmp_path):
@@ -58,7 +58,11 @@ def test_a_column_that_never_varied_and_changes_is_noted():
     assert same.notes == ()
     assert not monitor.schema["k"].odd(np.array([1.0, np.nan]), "k")  # what is missing is no other value
     changed = monitor.step({"x": rng.normal(size=25), "k": np.full(25, 2.0)})
-    assert changed.notes == ("batch['k'] was always 1 before, and differs in 25 rows now, such as 2.",)
+    assert changed.notes == (
+        "batch['k'] was always 1 before, and differs in 25 rows now, such as 2.",
+        "the value 2 of column 'k' is in 25 of the latest 25 rows, and in at most 0.3% of the 300 before.",
+    )
+    assert changed.alarm
 
 
 @pytest.mark.slow

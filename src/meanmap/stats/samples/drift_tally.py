@@ -72,7 +72,7 @@ class Risen(NamedTuple):
     def said(self, what: str) -> str:
         """A note on it."""
         (c, m), (b, n) = self.here, self.before
-        least, most = ("at least ", "at most ") if self.bounds else ("", "")
+        least, most = ("at least " if c < m else "", "at most ") if self.bounds else ("", "")
         share = f"{most}{in_percent(b / n)}% of the {n} before" if b else f"none of the {n} before"
         return f"{what} is in {least}{c} of the latest {m} rows, and in {share}."
 
