@@ -15,9 +15,10 @@ from meanmap.ep.linear.family import Observed
 from meanmap.ep.linear.formula import Formula, Rows
 from meanmap.ep.linear.integrate import Integrated, Node
 from meanmap.ep.linear.mixtures import Smooth
-from meanmap.ep.linear.predictions import of_new
+from meanmap.ep.linear.predictions import of_new, predictors
 from meanmap.ep.linear.scaled import Scaled
 from meanmap.ep.linear.shared import Shared
+from meanmap.ep.linear.undetermined import no_mean, undetermined
 
 __all__ = ["JointDraws", "smooth", "trials_of"]
 
@@ -107,7 +108,11 @@ class JointDraws:
         return self._confirmed(rows, np.concatenate(found)[self.order] * self.scaled.unit + self.scaled.base)
 
     def _confirmed(self, rows: Rows, drawn: np.ndarray) -> np.ndarray:
-        """Draws (draws, n), with nan in the rows where `predict` has nan."""
+        """Draws (draws, n), with nan in the rows where `predict` has only nan, and a note on those without a mean."""
+        if self.model.family.link == "log":
+            which = undetermined(predictors(self.model, rows, self.scaled))
+            if which.any():
+                warn_of([no_mean(int(which.sum()), rows, "The mean of these draws says nothing")])
         if not self.model.lacks_draws or self.model.family.ordered:
             return drawn
         asked, first = self.scaled.predictor(rows), self.model.nodes[0]

@@ -116,7 +116,8 @@ class Fitted(Paged, Value):
         for effects of groups that are 0 (`re.form=NA` in lme4), and needs no columns of groups. A binomial response is
         the share of successes. Ordered labels have a row for the probability of each;
         `predict(frame)["estimate"].unstack()` has a column for each. A censored or truncated response has the mean that
-        it has without its limits. On the scale of the link intervals are np.log of these, say, and draws of `expected`.
+        it has without its limits. Under a log link a new group beside few has no mean (nan, with a note). On the scale
+        of the link intervals are np.log of these, say, and draws of `expected`.
         """
         pandas: Any = import_module("pandas")
         data = handed_over(data)

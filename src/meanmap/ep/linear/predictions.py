@@ -12,28 +12,29 @@ from meanmap.ep.linear.integrate import Integrated
 from meanmap.ep.linear.mixtures import Normals
 from meanmap.ep.linear.scaled import Scaled
 from meanmap.ep.linear.skewed import Skewed
+from meanmap.ep.linear.undetermined import NODES, SHARES, no_mean, undetermined
 
-__all__ = ["expected", "of_new", "probabilities"]
+__all__ = ["expected", "of_new", "predictors", "probabilities"]
 
-# Nodes of the trapezium rule for means over a Normal, in standard deviations, and rows that are processed at once.
-_NODES = np.linspace(-8, 8, 81)
-_SHARES = np.exp(-(_NODES**2) / 2) / np.exp(-(_NODES**2) / 2).sum()
+# Rows that are processed at once.
 _PIECE = 20_000
 # Numbers sorted at once for quantiles of responses that are not monotone in the predictor.
 _SORTED = 4_000_000
 
 
 def expected(model: Integrated, rows: Rows, scaled: Scaled, level: float) -> tuple[np.ndarray, list[str]]:
-    """Estimate, sd, and ends of an interval for each row, (n, 4), with a note if ends may be inaccurate."""
+    """Estimate, sd, and ends of an interval for each row, (n, 4), with notes if ends may be inaccurate, or if there is
+    no mean.
+    """
     found, offset = np.empty((len(rows.kept), 4)), rows.offset[:, None] / scaled.unit
-    skewed = _skewed(model, rows, scaled)
+    skewed = predictors(model, rows, scaled)
     ends, notes = skewed.of_laws(level)
     for start in range(0, len(found) if len(skewed.by_draws) < len(found) else 0, _PIECE):
         piece = slice(start, start + _PIECE)
         found[piece] = _responses(skewed, piece, offset[piece], ends[piece] + offset[piece])
     for some, values in skewed.drawn():
         found[some] = _of_draws(model, values + offset[some], level)
-    notes += _refused(skewed, found)
+    notes += _refused(skewed, found) + _without_mean(skewed, found, rows)
     found *= scaled.unit
     found[:, [0, 2, 3]] += scaled.base
     return found, notes
@@ -42,24 +43,24 @@ def expected(model: Integrated, rows: Rows, scaled: Scaled, level: float) -> tup
 def probabilities(model: Integrated, rows: Rows, scaled: Scaled, level: float) -> np.ndarray:
     """Probability of each ordered label in each row: estimate, sd, and ends of an interval, (n · labels, 4)."""
     labels = len(model.family.parameters) + 2
-    skewed = _skewed(model, rows, scaled)
-    weights = np.concatenate([node.probability * _SHARES for node in model.nodes])
+    skewed = predictors(model, rows, scaled)
+    weights = np.concatenate([node.probability * SHARES for node in model.nodes])
     found = np.empty((len(rows.kept), labels, 4))
     step = max(1, _SORTED // len(weights))
     for start in range(0, len(found), step):
         piece = slice(start, start + step)
-        predictors = [skewed.values(_NODES, piece, k) for k in range(len(model.nodes))]
+        etas = [skewed.values(NODES, piece, k) for k in range(len(model.nodes))]
         for label in range(labels):
             one = Observed.of(np.full(len(found[piece]), float(label)), 1.0, rows.offset[piece]).columns()
             values = [
                 np.exp(model.family.weighted(one, eta, p))
-                for eta, p in zip(predictors, map(model.parameters, model.nodes), strict=True)
+                for eta, p in zip(etas, map(model.parameters, model.nodes), strict=True)
             ]
             found[piece, label] = _moments_and_ends(np.concatenate(values, axis=1), weights, level)
     return found.reshape(-1, 4)
 
 
-def _skewed(model: Integrated, rows: Rows, scaled: Scaled) -> Skewed:
+def predictors(model: Integrated, rows: Rows, scaled: Scaled) -> Skewed:
     """Predictors of rows, without offsets; new groups add a Normal."""
     asked = scaled.predictor(rows)
     designs = scaled.group_designs(rows)
@@ -102,9 +103,9 @@ def _responses(skewed: Skewed, piece: slice, offset: np.ndarray, ends: np.ndarra
     one = Observed.of(np.zeros(len(ends)), 1.0).columns()
     first, second = np.zeros(len(ends)), np.zeros(len(ends))
     for at, node in enumerate(model.nodes):
-        values = model.family.mean(one, skewed.values(_NODES, piece, at) + offset, model.parameters(node))
-        first += node.probability * (values @ _SHARES)
-        second += node.probability * (values**2 @ _SHARES)
+        values = model.family.mean(one, skewed.values(NODES, piece, at) + offset, model.parameters(node))
+        first += node.probability * (values @ SHARES)
+        second += node.probability * (values**2 @ SHARES)
     low, high = model.family.mean(one, ends, model.parameters(model.nodes[0])).T
     return np.stack([first, np.sqrt(np.maximum(second - first**2, 0)), low, high], axis=1)
 
@@ -124,3 +125,11 @@ def _refused(skewed: Skewed, found: np.ndarray) -> list[str]:
         return []
     found[skewed.wanting] = np.nan
     return [refusal(count)]
+
+
+def _without_mean(skewed: Skewed, found: np.ndarray, rows: Rows) -> list[str]:
+    """Replace means and sds that are not determined by nan, and say so."""
+    which = undetermined(skewed)
+    found[which, :2] = np.nan
+    what = "Its estimate and sd are nan, and its interval holds"
+    return [no_mean(int(which.sum()), rows, what)] if which.any() else []

@@ -135,7 +135,7 @@ class Skewed:
         """For how many combinations distributions are computed."""
         return 0 if self.place is None else max(1, _SHAPED // len(self.model.observed.response))
 
-    def values(self, z: np.ndarray, rows: slice, node: int) -> np.ndarray:
+    def values(self, z: np.ndarray, rows: slice | np.ndarray, node: int) -> np.ndarray:
         """Values (rows, z) of combinations at a node, for standard Normal z."""
         skew = self.of_all[rows, None]
         found = self.law.means[rows, node, None] + self.law.sds[rows, node, None] * _lognormal(z, skew)
