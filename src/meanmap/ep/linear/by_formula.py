@@ -303,8 +303,13 @@ def _report(
     """Whether sweeps converged at all nodes, and whether weighted draws confirm the belief."""
     measures = {"nodes": float(problem.nodes)}
     nodes = model.nodes
-    rested = model.unsettled <= _RARE
-    if not rested:
+    rested = model.unsettled <= _RARE and problem.beyond <= UNSETTLED
+    if problem.beyond > UNSETTLED:
+        notes.append(
+            "components of variance were integrated only where sweeps converge, beside which about "
+            f"{in_percent(problem.beyond)}% of the probability is expected: estimates may be off"
+        )
+    if model.unsettled > _RARE:
         notes.append(
             f"sweeps did not converge at nodes with {in_percent(model.unsettled)}% of the probability: estimates may "
             "be off"

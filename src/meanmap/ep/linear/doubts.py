@@ -71,7 +71,7 @@ def doubts(formula: Formula, predictor: Predictor, family: Family, single: bool 
         for name in formula.empty
     ]
     texts = read_as_text(formula)
-    return [*formula.unlike, *found, *texts.values(), *_odd_cells(formula, texts, family.link == "log")]
+    return [*formula.unlike, *found, *texts.values(), *_odd_cells(formula, texts, family)]
 
 
 def fractions(weights: np.ndarray, family: str) -> list[str]:
@@ -219,10 +219,10 @@ def _one_row_each(name: str, single: bool) -> str:
     )
 
 
-def _odd_cells(formula: Formula, texts: Collection[str], logs: bool) -> list[str]:
+def _odd_cells(formula: Formula, texts: Collection[str], family: Family) -> list[str]:
     """Numbers far from all others, codes for missing values, labels written in two ways, and columns with one label.
 
-    `logs` says that the logarithm of the mean response is modelled: its tail is judged there.
+    Where the logarithm of the mean response is modelled, its tail is judged there.
     """
     frame, found, common = formula.rows.frame, [], _shared_columns(formula)
     for name in frame:
@@ -233,14 +233,16 @@ def _odd_cells(formula: Formula, texts: Collection[str], logs: bool) -> list[str
                 found.append(codes.note(where, _REPLACED, "group" if name in formula.grouping else ""))
             others = np.flatnonzero(~np.isin(column, codes.values)) if codes else np.arange(len(column))
             # With half a count more, counts of 0 have a logarithm.
-            half = _HALF if logs and name in formula.of_response and column.min() == 0 else 0.0
+            half = _HALF if family.link == "log" and name in formula.of_response and column.min() == 0 else 0.0
             wild = WildCells.of(column[others] + half)
             if wild is not None:
                 rows = in_few_words([str(formula.rows.kept[others[row]]) for row in wild.rows], 1)
                 first = column[others[wild.rows[0]]]
+                advice = " from all others, and may dominate the estimates: if it is an error, leave the row out"
+                if family.heavy and name in formula.of_response:
+                    advice = " from all others: family t gives it little weight, and it shows in a smaller nu"
                 found.append(
-                    f"{name!r} is {first:g} in row {rows}, {wild.times.min():.0f} robust standard deviations "
-                    "from all others, and may dominate the estimates: if it is an error, leave the row out"
+                    f"{name!r} is {first:g} in row {rows}, {wild.times.min():.0f} robust standard deviations{advice}"
                 )
             continue
         labels = np.unique(column.astype(str))

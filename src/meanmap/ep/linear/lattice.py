@@ -49,7 +49,7 @@ def lattice(
     ahead: dict[_Node, Place] = {}
     middle: _Node = (0,) * size
     waiting: list[tuple[float, _Node, _Node]] = [(-np.inf, middle, middle)]
-    top = -np.inf
+    top, failed = -np.inf, list[float]()
     most, together = problem.most_nodes, problem.together
 
     while waiting and len(found) < most:
@@ -69,13 +69,17 @@ def lattice(
         progress.beside(f"{len(found)} nodes")
         height = found[at][2]
         top = max(top, height.value)
+        if not np.isfinite(height.value):
+            failed.append(-short)
         promised = height.value + moved @ (axes.T @ height.gradient) - lost
         enough = (promised >= top - _DEPTH) & (height.value >= top - 2 * _DEPTH)
         neighbours = map(tuple, (np.array(at) + steps[enough]).tolist())
         for beside, value in zip(neighbours, promised[enough].tolist(), strict=True):
             if beside not in found:
                 heappush(waiting, (-value, beside, at))
+    heights = np.array([height.value for _, _, height in found.values()]) - top
+    outside = float(np.exp(np.array(failed) - top).sum())
+    problem.beyond = outside / (outside + float(np.exp(heights).sum()))
     if len(found) == most:
-        heights = np.array([height.value for _, _, height in found.values()]) - top
         problem.late = float(np.exp(heights[int(0.8 * most) :]).sum() / np.exp(heights).sum())
     return found

@@ -66,6 +66,10 @@ class Problem:
     near_0: tuple[int, ...] = ()
     # By how many of its standard deviations weighted draws move the log of each standard deviation of effects.
     moved: np.ndarray = field(default_factory=lambda: np.zeros(0))
+    # Of a family with outliers: whether sweeps converged anywhere; if a lattice ends where they do not, how much of the
+    # probability is expected there.
+    settled_once: bool = False
+    beyond: float = 0.0
     # If nodes are weighted draws, how many equally weighted ones they are worth.
     worth: float = np.inf
 
@@ -191,10 +195,15 @@ class Problem:
         return weighted(settled, self.family, self.observed, self.components.likelihood(phi), draws, alike)
 
     def height(self, phi: np.ndarray, start: Settled | None = None, sloped: bool = True) -> Height:
-        """Log evidence plus log prior, its gradient if asked (else 0), and the run; −∞ if the run fails."""
+        """Log evidence plus log prior, its gradient if asked (else 0), and the run; −∞ if the run fails.
+
+        Sites of outliers have negative weights, and where sweeps do not converge the evidence is any number, often far
+        larger than elsewhere: such a point counts as one where the run failed.
+        """
         settled = self.run(phi, start)
-        if settled is None:
-            return Height(-np.inf, np.zeros(len(phi)), None)
+        if settled is None or (self.family.heavy and self.settled_once and not settled.converged):
+            return Height(-np.inf, np.zeros(len(phi)), settled)
+        self.settled_once = self.settled_once or settled.converged
         log_prior, slope = self.components.log_density(phi)
         better = regrouped(settled, self.family, self.observed, self.components.likelihood(phi))
         gradient = self.gradient(phi, settled, better) + slope if sloped else np.zeros(len(phi))
