@@ -1,4 +1,4 @@
-"""Smooth regressions: the variances of their parts are estimated, and nested models are averaged by their evidence."""
+"""Smooth regressions: the variances of their parts are estimated, and models are averaged by their evidence."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -49,7 +49,9 @@ class SmoothRegression:
     def averaged(
         cls, design: np.ndarray, parts: SmoothParts, targets: np.ndarray
     ) -> list[tuple[float, "SmoothRegression"]]:
-        """Nested regressions, each with its share of the evidence: all have the same prior probability."""
+        """Regressions with more and more parts, each with its share of the evidence: all have the same prior
+        probability.
+        """
         of_all, sizes = _Sums.of(design, targets), np.array(parts.sizes)
         found = []
         for kept in parts.models:

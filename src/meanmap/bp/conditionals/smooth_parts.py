@@ -152,15 +152,18 @@ class SmoothParts:
 
     @property
     def models(self) -> list[np.ndarray]:
-        """The parts of nested regressions, the simplest first.
+        """The parts of each regression, the simplest first.
 
-        They are linear in a cause that is a number, then let the slope vary with the adjustment variables, and add
-        curves, their products with the adjustment variables, and rough parts. Labels, and numbers with a break, have
-        all parts.
+        They are linear in a cause that is a number, then add curves of it, their products with the adjustment
+        variables, and rough parts; up to curves, with one slope and with a slope that varies with the adjustment
+        variables. Labels, and numbers with a break, have all parts.
         """
-        straight = self.widths[0] == 1 and all(each.column != 0 for each in self.breaks)
-        found = [np.array([kind.detail <= most for kind in self.kinds]) for most in range(0 if straight else 5, 6)]
-        return [each for k, each in enumerate(found) if k == 0 or (each != found[k - 1]).any()]
+        details = np.array([kind.detail for kind in self.kinds])
+        if self.widths[0] > 1 or any(each.column == 0 for each in self.breaks):
+            return [np.full(len(details), True)]
+        among = [kept for most in (0, 2, 3) for kept in ((details <= most) & (details != 1), details <= max(most, 1))]
+        among += [details <= most for most in (4, 5)]
+        return [np.array(each) for each in dict.fromkeys(tuple(kept.tolist()) for kept in among)]
 
     def __call__(self, rows: np.ndarray) -> np.ndarray:
         """The design (m, p) of rows (m, a + q)."""

@@ -11,11 +11,12 @@ noise allows (Hirshberg & Wager 2021). They do not depend on the outcome, so tha
 residuals. With w = v, the estimate of a mean is linear in the outcome, Σ uᵢ yᵢ with u = 2 v − H v and H the matrix that
 fits, and the bias of shrinkage comes in squares (Stuetzle & Mittal 1979 call it twicing).
 
-Of a cause that is a number there are nested regressions: straight in it, with a slope that varies with z, with gentle
-curves, with any, with their products with z, and with rough parts. Estimates are their mean, weighted by the evidence
-of each, and draws come from all (Hoeting et al. 1999): where rows show no curve, allowing for one costs little. A slope
-that varies has a part of its own, as the variance of products of curves is that of curves with z, too: where slopes
-differed by a label, intervals of small steps were three times as wide.
+Of a cause that is a number there are several regressions: straight in it, with gentle curves, with any, each with one
+slope and with a slope that varies with z; with products of curves and z; and with rough parts. Estimates are their
+mean, weighted by the evidence of each, and draws come from all (Hoeting et al. 1999): where rows show no curve,
+allowing for one costs little. A slope that varies has a part of its own, as the variance of products of curves is that
+of curves with z, too: where slopes differed by a label, intervals of small steps were three times as wide. Curves
+do not need such a slope: where they did, straight regressions had most of the evidence along doses that saturate.
 
 Where the outcome jumps or bends in a number, and where the cause does in what is adjusted for, the regression gets a
 column that does, too (`breaks`): no smooth function fits a step, and the bias would not shrink as fast as intervals.
@@ -179,7 +180,7 @@ class _Law:
     def averaged(
         cls, design: np.ndarray, parts: SmoothParts, y: np.ndarray, at: np.ndarray | None
     ) -> list[tuple[float, "_Law"]]:
-        """The distributions by nested regressions, with the share of each."""
+        """The distributions by several regressions, with the share of each."""
         spread = np.maximum(y.std(axis=0), np.finfo(float).tiny)
         regressions = SmoothRegression.averaged(design, parts, y / spread)
         fitted = [(share, replace(one, weights=one.weights * spread)) for share, one in regressions]
