@@ -159,6 +159,11 @@ class EffectDraws:
             found.append((own, evenly_chosen(own.shares, count), nodes))
         return found
 
+    @property
+    def nodes(self) -> np.ndarray:
+        """The node that each of the draws of `predictors` stands for."""
+        return np.concatenate([nodes for _, _, nodes in self._equal])
+
     def predictors(self, matrix: Any, added: np.ndarray) -> np.ndarray:
         """Equally weighted draws (n, draws) of combinations, the rows of a sparse matrix, with variances (n, nodes) of
         terms independent of all effects.

@@ -205,7 +205,8 @@ class Fitted(Paged, Value):
     def expected(self, data: Data | None = None, draws: int = 200, rng: Seed = None, groups: bool = True) -> np.ndarray:
         """Draws (draws, n) of the expected response at the fitted rows, or at others; `predict` summarises it.
 
-        For ordered labels (draws, n, labels): the probability of each. With the same `rng` and number they are the
+        For ordered labels (draws, n, labels): the probability of each; ends for rare labels, by 8000 draws, have a
+        standard error of up to .15 standard deviations. With the same `rng` and number they are the
         draws of `draws`, row by row, so that effects and expected responses are joint. `groups` is that of `predict`.
         """
         rows, generator = self.formula.later(handed_over(data), groups), Rng.of(rng).generator

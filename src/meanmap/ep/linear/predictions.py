@@ -47,7 +47,7 @@ def probabilities(model: Integrated, rows: Rows, scaled: Scaled, level: float) -
     weights = np.concatenate([node.probability * SHARES for node in model.nodes])
     found = np.empty((len(rows.kept), labels, 4))
     step = max(1, _SORTED // len(weights))
-    for start in range(0, len(found), step):
+    for start in range(0, len(found) if len(skewed.by_draws) < len(found) else 0, step):
         piece = slice(start, start + step)
         etas = [skewed.values(NODES, piece, k) for k in range(len(model.nodes))]
         for label in range(labels):
@@ -57,6 +57,8 @@ def probabilities(model: Integrated, rows: Rows, scaled: Scaled, level: float) -
                 for eta, p in zip(etas, map(model.parameters, model.nodes), strict=True)
             ]
             found[piece, label] = _moments_and_ends(np.concatenate(values, axis=1), weights, level)
+    for some, values in skewed.drawn():
+        found[some] = _labels_of_draws(model, values + rows.offset[some, None], labels, level)
     return found.reshape(-1, 4)
 
 
@@ -116,6 +118,23 @@ def _of_draws(model: Integrated, eta: np.ndarray, level: float) -> np.ndarray:
     values = model.family.mean(one, eta, parameters)
     found = model.family.mean(one, np.quantile(eta, ends(level), axis=1).T, parameters)
     return np.column_stack([values.mean(1), values.std(1), found])
+
+
+def _labels_of_draws(model: Integrated, eta: np.ndarray, labels: int, level: float) -> np.ndarray:
+    """Probabilities (rows, labels, 4) of some rows, from draws (rows, draws) of their predictors, each with the
+    thresholds of its node.
+    """
+    found, values, drawn = np.empty((len(eta), labels, 4)), np.empty(eta.shape), model.effect_draws
+    assert drawn is not None
+    nodes = drawn.nodes
+    for label in range(labels):
+        one = Observed.of(np.full(len(eta), float(label))).columns()
+        for at in np.unique(nodes):
+            here = nodes == at
+            values[:, here] = np.exp(model.family.weighted(one, eta[:, here], model.parameters(model.nodes[at])))
+        own = np.quantile(values, ends(level), axis=1)
+        found[:, label] = np.column_stack([values.mean(1), values.std(1), *own])
+    return found
 
 
 def _refused(skewed: Skewed, found: np.ndarray) -> list[str]:
