@@ -68,7 +68,7 @@ class RowModel(ABC):
         10,000 of 20 columns, learned from 1000, were measured to take 3 processor seconds. A `DependencyNetwork` learns
         a regression in a tenth to half a second where it first meets a pattern of at most three known columns; tables
         of `draws` have one regression per column. Each row of a `BayesianNetwork` is a query of a thousand draws: one
-        to four milliseconds where only effects or labels are missing, about five where draws of a cause are weighed by
+        to four milliseconds where only effects or labels are missing, about six where draws of a cause are weighed by
         numbers that were seen, up to sixteen times as long where these are improbable.
 
         Examples
@@ -112,7 +112,7 @@ class RowModel(ABC):
         -------
         Beliefs
             One for each row: of numbers (of times, seconds) with `.mean()`, `.quantile(q)`, `.density(grid)`,
-            `.sample(n, rng)`; of labels with `.probabilities()` and `.mode()`.
+            `.sample(n, rng)`, whole of whole numbers; of labels with `.probabilities()` and `.mode()`.
 
         Examples
         --------

@@ -87,8 +87,12 @@ class Density(BeliefPaged, Intervals, Value, ABC):
         """Quantiles, (...,) + the shape of q: bisections of the distribution function."""
         levels = read_levels(q)
         low, high = (np.repeat(end[..., None], levels.size, axis=-1) for end in self._range())
-        _, high = bisect(lambda x: self._cdf(x) < levels.ravel(), low, high, BISECTIONS)
-        return high.reshape((*self.batch, *levels.shape))[()]
+        ends = bisect(lambda x: self._cdf(x) < levels.ravel(), low, high, BISECTIONS)
+        return self._between(*ends).reshape((*self.batch, *levels.shape))[()]
+
+    def _between(self, low: np.ndarray, high: np.ndarray) -> np.ndarray:
+        """The number in narrow intervals around quantiles, ends (..., m)."""
+        return high
 
     def sample(self, n: int, rng: Seed = None) -> Array:
         """`n` independent draws, (..., n)."""
@@ -179,6 +183,12 @@ class NormalMixture(Density):
     def _range(self) -> tuple[np.ndarray, np.ndarray]:
         reach = 10 * np.sqrt(self.variances)
         return (self.means - reach).min(axis=-1), (self.means + reach).max(axis=-1)
+
+    def _between(self, low: np.ndarray, high: np.ndarray) -> np.ndarray:
+        """A number with a probability of its own, if there is one in the interval."""
+        points = np.where(self.variances > 0, np.inf, self.means)[..., None, :]
+        first = np.where(points >= low[..., None], points, np.inf).min(axis=-1)
+        return np.where(first <= high, first, high)
 
     def _sample(self, n: int, rng: np.random.Generator) -> np.ndarray:
         chosen = pick(self.weights, n, rng)

@@ -36,8 +36,8 @@ OTHERS = "(others)"
 # Values further outside the range than this share of its width are noted, because regressions extrapolate there.
 FAR = 0.5
 # Standardised and brought back, a number is off by at most the share ROUNDING of it and of the mean. Values are
-# frequent if a share FREQUENT of the rows has them.
-ROUNDING, FREQUENT = 4 * float(np.finfo(float).eps), 0.02
+# frequent if a share FREQUENT of the rows has them, or if there are at most FEW.
+ROUNDING, FREQUENT, FEW = 4 * float(np.finfo(float).eps), 0.02, 200
 # The contents of a column are judged by up to this many rows, drawn by row number only: the same wherever a table lies.
 MOST_LEARNED = 100_000
 # The most labels that an error lists.
@@ -106,7 +106,7 @@ class CodedColumn:
         centre, scale, within = float(np.mean(numbers)), float(np.std(numbers)) or 1.0, limits(numbers, column.kind)
         often, counts = np.unique(numbers, return_counts=True)
         step = step_of(often) if 2 * len(often) <= len(numbers) else 0.0
-        often = often[counts >= FREQUENT * len(numbers)]
+        often = often[(counts >= FREQUENT * len(numbers)) | (len(often) <= FEW)]
         return cls(
             column,
             centre,

@@ -9,6 +9,7 @@ import numpy as np
 
 from meanmap.bp.beliefs.densities import pick
 from meanmap.bp.beliefs.histogram import Histogram
+from meanmap.bp.beliefs.rounded import Rounded
 from meanmap.bp.conditionals.coded_rows import ROWS_AT_ONCE, CodedModel, CodedRows
 from meanmap.bp.conditionals.column_conditional import ColumnConditional
 from meanmap.bp.conditionals.columns import CodedTable
@@ -224,7 +225,9 @@ class FittedDependencyNetwork(CodedModel):
         if column.labels is not None:
             return column.label_belief(shares)
         thresholds: Any = self.conditionals[self.table.place(name)].thresholds
-        return Histogram.of(thresholds.edges, shares, thresholds.points)
+        found = Histogram.of(thresholds.edges, shares, thresholds.points)
+        least: Any = column.column.low
+        return Rounded(found, least) if column.whole and not thresholds.points.all() else found
 
     def __repr__(self) -> str:
         names = list(self.table.columns)

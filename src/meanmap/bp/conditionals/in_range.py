@@ -119,6 +119,10 @@ class InRange:
             raw[out] = self._drawn(rows[out], random, smooth)
         return self._settled(raw)
 
+    def shares(self, rows: np.ndarray) -> np.ndarray:
+        """The probabilities of all values at rows of the parents, (m, A); of none if these are not few."""
+        return np.zeros((len(rows), 0)) if self.few is None else self.few(self._means(self._within_ends(rows)))
+
     def _drawn(self, rows: np.ndarray, random: np.random.Generator, smooth: bool) -> np.ndarray:
         """Draws (m, 1) in the unit of the column, also beyond its limits, rounded as its numbers are.
 

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from scipy.special import logsumexp
 
+from meanmap.bp.beliefs.rounded import Rounded
+from meanmap.bp.conditionals.averaged import Weighed, averaged
 from meanmap.bp.conditionals.coded_rows import CodedModel, CodedRows
 from meanmap.bp.conditionals.determined import contradicted
 from meanmap.bp.conditionals.few_behind import mean_of_few
@@ -17,7 +19,7 @@ from meanmap.bp.conditionals.label_tables import tables_of
 from meanmap.bp.conditionals.labels_given_parents import LabelsGivenParents
 from meanmap.bp.conditionals.laws import Law, beyond_data, log_score, pooled_labels
 from meanmap.bp.conditionals.seen_together import SeenTogether, extrapolated
-from meanmap.bp.conditionals.weighted_draws import FEW_DRAWS, agreeing, effective, evenly, normalised, smoothed
+from meanmap.bp.conditionals.weighted_draws import FEW_DRAWS, agreeing, effective, normalised, smoothed
 from meanmap.bp.tables.clique_tree import CliqueTree
 from meanmap.core.door import Door
 from meanmap.core.notes import in_few, in_rows, warn_of
@@ -203,27 +205,27 @@ class NetworkRows(CodedModel):
                 cells = {name: cell for name, cell in known.items() if name not in names}
                 answers, report = self._weighed(names, cells, (), ROW_DRAWS, seed, ROW_JUDGED)
                 few = []
-                for name, (numbers, weights) in answers.items():
-                    found[name].append(self._of_size(name, numbers, weights))
-                    few += self._of_few(name, numbers, weights)
+                for name, answer in answers.items():
+                    found[name].append(answer)
+                    few += self._of_few(name, answer)
                 reports[row] = replace(report, notes=(*report.notes, *few))
         return {name: self._row_beliefs(name, each) for name, each in found.items()}, reports
 
     def _believed(self, asked: CodedRows, names: tuple[Hashable, ...], rng: Seed) -> tuple[dict[Hashable, Any], Report]:
         (known,) = self._cells(asked)
         found, report = self._weighed(names, known, asked.fixed, DRAWS, rng, JUDGED)
-        beliefs = {name: self._belief(name, *each) for name, each in found.items()}
-        few = [note for name, each in found.items() for note in self._of_few(name, *each)]
+        beliefs = {name: self._belief(name, each) for name, each in found.items()}
+        few = [note for name, each in found.items() for note in self._of_few(name, each)]
         return beliefs, replace(report, notes=(*self.notes, *report.notes, *few))
 
-    def _of_few(self, name: Hashable, numbers: np.ndarray, weights: np.ndarray) -> tuple[str, ...]:
-        """A note on draws of a number (n, 1) whose mean rests on few rows."""
+    def _of_few(self, name: Hashable, answer: Weighed) -> tuple[str, ...]:
+        """A note on a number whose mean rests on few rows."""
         column = self.columns[name]
         if column.labels is not None or not np.isfinite(column.limits).any():
             return ()
         then = "effect() gives intervals. "
-        points = column.settled(column.in_unit(numbers)).astype(float)
-        return mean_of_few(name, points[:, 0], weights, self.rows[name], then)
+        points = column.settled(column.in_unit(answer.values)).astype(float)
+        return mean_of_few(name, points[:, 0], answer.weights, self.rows[name], then)
 
     def _weighed(
         self,
@@ -233,11 +235,9 @@ class NetworkRows(CodedModel):
         draws: int,
         rng: Seed,
         judged: int,
-    ) -> tuple[dict[Hashable, tuple[np.ndarray, np.ndarray]], Report]:
-        """For each name, draws as numbers (n, width) and their weights, given observations and `fixed` interventions.
-        This many draws are `judged` by whether rows had such values together.
-
-        For labels with exact answers these are all labels, as indicators, and their probabilities.
+    ) -> tuple[dict[Hashable, Weighed], Report]:
+        """The distribution of each name, given observations and `fixed` interventions: exact where all unknown are
+        labels, otherwise from draws. This many of these are `judged` by whether rows had such values together.
         """
         parents = self._heard(fixed)
         needed = relevant(parents, names, known)
@@ -258,7 +258,8 @@ class NetworkRows(CodedModel):
             report = replace(
                 exact.report, notes=(*exact.report.notes, *beyond), measures={**exact.report.measures, **rows}
             )
-            return {name: (np.eye(self.columns[name].width), exact[name]) for name in names}, report
+            sizes = {name: self.columns[name].width for name in names}
+            return {name: Weighed(np.eye(size), exact[name], size) for name, size in sizes.items()}, report
         n = int(np.clip(MOST_DRAWN // (len(order) + len(hearing) + 1), LEAST_DRAWS, draws))
         random = Rng.of(rng).generator
         drawn, log_weights, n = self._drawn_again(n, AGAIN, order, hearing, known, parents, random)
@@ -267,7 +268,8 @@ class NetworkRows(CodedModel):
         count, few = agreeing(weights, n)
         status = f"draws along the arrows, weighted by evidence: {count:.4g} of {n} have weight"
         report = Report(status, not few, n, notes=(*few, *beyond), measures={COUNT: count, **rows})
-        return {name: (drawn[name], weights) for name in names}, report
+        laws = self.conditionals
+        return {n: averaged(n, laws, parents, drawn, weights, hearing, known, random) for n in names}, report
 
     def _extrapolated(
         self,
@@ -344,12 +346,13 @@ class NetworkRows(CodedModel):
     def _parents(self) -> dict[Hashable, list[Hashable]]:
         return parents_by_name(self._order, self.directed.named("directed"))
 
-    def _belief(self, name: Hashable, numbers: np.ndarray, weights: np.ndarray) -> PointEmbedding:
+    def _belief(self, name: Hashable, answer: Weighed) -> PointEmbedding:
         column = self.columns[name]
         if column.labels is not None:
-            return column.label_belief(weights @ numbers)
-        points = column.settled(column.in_unit(numbers)).astype(float)
-        some = points[:ENOUGH, 0]
+            return column.label_belief(answer.weights @ answer.values)
+        values, weights = answer.as_points(DRAWS)
+        points = column.settled(column.in_unit(values)).astype(float)
+        some = points[spread_rows(len(points), ENOUGH) if answer.listed else slice(ENOUGH), 0]
         if np.ptp(some) == 0:  # as where zero is all but certain
             some = column.in_unit(np.array([-1.0, 1.0]))
         with Door():
@@ -360,21 +363,19 @@ class NetworkRows(CodedModel):
         """The number of rows behind each variable's counts or linear part; kernels and residuals use at most 4000."""
         return {name: law.rows for name, law in self.conditionals.items()}
 
-    def _row_beliefs(self, name: Hashable, answers: Sequence[tuple[np.ndarray, np.ndarray]]) -> Any:
+    def _row_beliefs(self, name: Hashable, answers: Sequence[Weighed]) -> Any:
         """Probabilities of labels in each row; for numbers, draws smoothed by the distribution given the parents."""
-        column = self.columns[name]
-        if column.labels is not None:
-            return column.label_belief(np.array([w @ numbers for numbers, w in answers]).reshape(-1, column.width))
-        drawn, weights = (np.array([each[i].ravel() for each in answers]).reshape(-1, ROW_DRAWS) for i in (0, 1))
-        law = self.conditionals[name]
-        assert not isinstance(law, LabelsGivenParents)
-        return smoothed(column.in_unit(drawn), weights, column.scale * law.widths(drawn))
-
-    def _of_size(self, name: Hashable, numbers: np.ndarray, weights: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Draws of a number and their weights, as many as in every row where more or less were drawn."""
-        if self.columns[name].labels is not None or len(weights) == ROW_DRAWS:
-            return numbers, weights
-        return numbers[evenly(weights, ROW_DRAWS)], np.full(ROW_DRAWS, 1 / ROW_DRAWS)
+        column, law = self.columns[name], self.conditionals[name]
+        if isinstance(law, LabelsGivenParents):
+            return column.label_belief(np.array([w.weights @ w.values for w in answers]).reshape(-1, column.width))
+        same = [each.of_size(ROW_DRAWS) for each in answers]
+        size = len(same[0].weights) if same else ROW_DRAWS
+        values = np.array([each.values for each in same]).reshape(-1, size)
+        weights = np.array([each.weights for each in same]).reshape(-1, size)
+        points = column.settled(column.in_unit(values)).astype(float)
+        found = smoothed(points, weights, column.scale * law.widths(values))
+        least: Any = column.column.low
+        return Rounded(found, least) if column.whole else found
 
 
 def _groups(rows: np.ndarray) -> Iterator[tuple[np.ndarray, np.ndarray]]:

@@ -55,14 +55,16 @@ def smoothed(draws: np.ndarray, weights: np.ndarray, most: np.ndarray) -> Normal
     so that mean and variance are those of the draws (Silverman & Young 1987).
     """
     order = np.argsort(draws, axis=1)
-    x, rising = np.take_along_axis(draws, order, axis=1), np.cumsum(np.take_along_axis(weights, order, axis=1), axis=1)
-    ends = np.array([np.searchsorted(row, row + 0.5 - 1e-9) for row in rising], dtype=int).reshape(draws.shape)
+    x, each = (np.take_along_axis(values, order, axis=1) for values in (draws, weights))
+    rising = np.cumsum(each, axis=1)
+    ends = [np.searchsorted(row, row - own + 0.5 - 1e-9) for row, own in zip(rising, each, strict=True)]
+    ends = np.array(ends, dtype=int).reshape(draws.shape)
     last = np.take_along_axis(x, ends.clip(max=draws.shape[1] - 1), axis=1)
     half = np.where(ends < draws.shape[1], last - x, np.inf).min(axis=1, keepdims=True)
-    thumb = THUMB * half / HALF * (weights**2).sum(axis=1, keepdims=True) ** (1 / 5)
-    widths = np.clip(thumb, LEAST * most, most)
-    moving = np.where(widths > 0, weights, 0.0)
+    moving = np.where(most > 0, weights, 0.0)
     total = np.maximum(moving.sum(axis=1, keepdims=True), np.finfo(float).tiny)
+    thumb = THUMB * half / HALF * ((moving / total) ** 2).sum(axis=1, keepdims=True) ** (1 / 5)
+    widths = np.clip(thumb, LEAST * most, most)
     mean = (moving * draws).sum(axis=1, keepdims=True) / total
     variance = (moving * (draws - mean) ** 2).sum(axis=1, keepdims=True)
     added = (moving * widths**2).sum(axis=1, keepdims=True)
