@@ -2,7 +2,7 @@
 some.
 """
 
-from collections.abc import Collection, Hashable, Mapping, Sequence
+from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -15,7 +15,7 @@ from meanmap.bp.conditionals.laws import Law
 from meanmap.bp.conditionals.weighted_draws import evenly
 from meanmap.graphs.relevance import ancestors
 
-__all__ = ["Weighed", "averaged"]
+__all__ = ["Weighed", "averaged", "log_likelihood"]
 
 # Evidence about effects is weighed under every value of a variable up to so many values times draws; beyond, draws of
 # the variable are counted.
@@ -91,12 +91,27 @@ def averaged(
         alike = set(parents[name]) <= set(known)  # then one row is all of them
         shares = np.broadcast_to(_chances(law, rows[:1] if alike else rows), (len(own), len(values)))
         if effects:
-            logs = [_log_likelihood(effects, laws, parents, {**drawn, name: np.tile(v, (len(own), 1))}) for v in values]
+            every = [{**drawn, name: np.tile(value, (len(own), 1))} for value in values]
+            logs = [log_likelihood(effects, laws, parents, each, len(own)) for each in every]
             shares = _updated(shares, np.stack(logs, axis=1))
         if len(others):
             others = _others(law, rows, random)
     left = weights * (1 - shares.sum(axis=1)).clip(min=0) if len(others) else weights[:0]
     return Weighed(np.concatenate([values, others]), np.concatenate([weights @ shares, left]), len(values))
+
+
+def log_likelihood(
+    effects: Iterable[Hashable],
+    laws: Mapping[Hashable, Law],
+    parents: Mapping[Hashable, Sequence[Hashable]],
+    values: Mapping[Hashable, np.ndarray],
+    n: int,
+) -> np.ndarray:
+    """Of observed effects, at n rows of these and their parents, (n,)."""
+    total = np.zeros(n)
+    for name in effects:
+        total += laws[name].log_chance(joined([values[parent] for parent in parents[name]], n), values[name])
+    return total
 
 
 def _listed(law: Law, width: int) -> np.ndarray:
@@ -134,19 +149,6 @@ def _others(law: Law, rows: np.ndarray, random: np.random.Generator) -> np.ndarr
     assert isinstance(law, AtPoints)  # of other distributions all or no values are listed
     assert law.number is not None
     return law.number.draw(rows, random)
-
-
-def _log_likelihood(
-    effects: Collection[Hashable],
-    laws: Mapping[Hashable, Law],
-    parents: Mapping[Hashable, Sequence[Hashable]],
-    values: Mapping[Hashable, np.ndarray],
-) -> np.ndarray:
-    """Of observed effects, (m,)."""
-    size = len(next(iter(values.values())))
-    return np.sum(
-        [laws[e].log_chance(joined([values[p] for p in parents[e]], size), values[e]) for e in effects], axis=0
-    )
 
 
 def _updated(shares: np.ndarray, logs: np.ndarray) -> np.ndarray:

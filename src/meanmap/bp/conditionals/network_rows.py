@@ -10,7 +10,7 @@ import numpy as np
 from scipy.special import logsumexp
 
 from meanmap.bp.beliefs.rounded import Rounded
-from meanmap.bp.conditionals.averaged import Weighed, averaged
+from meanmap.bp.conditionals.averaged import Weighed, averaged, log_likelihood
 from meanmap.bp.conditionals.coded_rows import CodedModel, CodedRows
 from meanmap.bp.conditionals.determined import contradicted
 from meanmap.bp.conditionals.few_behind import mean_of_few
@@ -268,8 +268,8 @@ class NetworkRows(CodedModel):
         count, few = agreeing(weights, n)
         status = f"draws along the arrows, weighted by evidence: {count:.4g} of {n} have weight"
         report = Report(status, not few, n, notes=(*few, *beyond), measures={COUNT: count, **rows})
-        laws = self.conditionals
-        return {n: averaged(n, laws, parents, drawn, weights, hearing, known, random) for n in names}, report
+        given = (self.conditionals, parents, drawn, weights, hearing, known, random)
+        return {name: averaged(name, *given) for name in names}, report
 
     def _extrapolated(
         self,
@@ -303,11 +303,7 @@ class NetworkRows(CodedModel):
             law, rows = self.conditionals[name], joined([drawn[p] for p in parents[name]], n)
             labels = isinstance(law, LabelsGivenParents)
             drawn[name] = law.draw(rows, random) if labels else law.draw(rows, random, smooth)
-        log_weights = np.zeros(n)
-        for name in hearing:
-            rows = joined([drawn[p] for p in parents[name]], n)
-            log_weights += self.conditionals[name].log_chance(rows, drawn[name])
-        return drawn, log_weights
+        return drawn, log_likelihood(hearing, self.conditionals, parents, drawn, n)
 
     def _drawn_again(
         self,
