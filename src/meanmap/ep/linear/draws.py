@@ -15,10 +15,10 @@ from meanmap.ep.linear.family import Observed
 from meanmap.ep.linear.formula import Formula, Rows
 from meanmap.ep.linear.integrate import Integrated, Node
 from meanmap.ep.linear.mixtures import Smooth
-from meanmap.ep.linear.predictions import of_new, predictors
+from meanmap.ep.linear.predictions import of_new, without_mean
 from meanmap.ep.linear.scaled import Scaled
 from meanmap.ep.linear.shared import Shared
-from meanmap.ep.linear.undetermined import no_mean, undetermined
+from meanmap.ep.linear.undetermined import no_mean
 
 __all__ = ["JointDraws", "smooth", "trials_of"]
 
@@ -110,7 +110,7 @@ class JointDraws:
     def _confirmed(self, rows: Rows, drawn: np.ndarray) -> np.ndarray:
         """Draws (draws, n), with nan in the rows where `predict` has only nan, and a note on those without a mean."""
         if self.model.family.link == "log":
-            which = undetermined(predictors(self.model, rows, self.scaled))
+            which = without_mean(self.model, rows, self.scaled)
             if which.any():
                 warn_of([no_mean(int(which.sum()), rows, "The mean of these draws says nothing")])
         if not self.model.lacks_draws or self.model.family.ordered:

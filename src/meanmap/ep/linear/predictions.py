@@ -1,6 +1,7 @@
 """The expected response in given rows, with intervals, for known and new groups."""
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
@@ -12,9 +13,9 @@ from meanmap.ep.linear.integrate import Integrated
 from meanmap.ep.linear.mixtures import Normals
 from meanmap.ep.linear.scaled import Scaled
 from meanmap.ep.linear.skewed import Skewed
-from meanmap.ep.linear.undetermined import NODES, SHARES, no_mean, undetermined
+from meanmap.ep.linear.undetermined import NODES, SHARES, no_mean, possible, undetermined
 
-__all__ = ["expected", "of_new", "predictors", "probabilities"]
+__all__ = ["expected", "of_new", "probabilities", "without_mean"]
 
 # Rows that are processed at once.
 _PIECE = 20_000
@@ -27,7 +28,7 @@ def expected(model: Integrated, rows: Rows, scaled: Scaled, level: float) -> tup
     no mean.
     """
     found, offset = np.empty((len(rows.kept), 4)), rows.offset[:, None] / scaled.unit
-    skewed = predictors(model, rows, scaled)
+    skewed = _skewed(model, rows, scaled)
     ends, notes = skewed.of_laws(level)
     for start in range(0, len(found) if len(skewed.by_draws) < len(found) else 0, _PIECE):
         piece = slice(start, start + _PIECE)
@@ -43,7 +44,7 @@ def expected(model: Integrated, rows: Rows, scaled: Scaled, level: float) -> tup
 def probabilities(model: Integrated, rows: Rows, scaled: Scaled, level: float) -> np.ndarray:
     """Probability of each ordered label in each row: estimate, sd, and ends of an interval, (n · labels, 4)."""
     labels = len(model.family.parameters) + 2
-    skewed = predictors(model, rows, scaled)
+    skewed = _skewed(model, rows, scaled)
     weights = np.concatenate([node.probability * SHARES for node in model.nodes])
     found = np.empty((len(rows.kept), labels, 4))
     step = max(1, _SORTED // len(weights))
@@ -62,8 +63,21 @@ def probabilities(model: Integrated, rows: Rows, scaled: Scaled, level: float) -
     return found.reshape(-1, 4)
 
 
-def predictors(model: Integrated, rows: Rows, scaled: Scaled) -> Skewed:
+def without_mean(model: Integrated, rows: Rows, scaled: Scaled) -> np.ndarray:
+    """Which rows (n,) have no mean that is determined. Skewness is computed only where a predictor is wide enough."""
+    matrix, law, added = _laws(model, rows, scaled)
+    if not possible(model.family, law):
+        return np.zeros(len(law.means), bool)
+    return undetermined(Skewed.of(model, matrix, law, added))
+
+
+def _skewed(model: Integrated, rows: Rows, scaled: Scaled) -> Skewed:
     """Predictors of rows, without offsets; new groups add a Normal."""
+    return Skewed.of(model, *_laws(model, rows, scaled))
+
+
+def _laws(model: Integrated, rows: Rows, scaled: Scaled) -> tuple[Any, Normals, np.ndarray]:
+    """The combinations of effects of rows, their Normal distributions, and what new groups add to variances."""
     asked = scaled.predictor(rows)
     designs = scaled.group_designs(rows)
     means, sds, added = (np.empty((len(model.nodes), asked.rows)) for _ in range(3))
@@ -71,8 +85,7 @@ def predictors(model: Integrated, rows: Rows, scaled: Scaled) -> Skewed:
         means[k] = asked.at(node.settled.joint.mean)
         added[k] = of_new(model.components.covariances(node.phi), rows, designs)
         sds[k] = np.sqrt(np.maximum(node.settled.joint.variances(asked) + added[k], 0))
-    law, added = Normals(means.T, sds.T, model.shares), added.T
-    return Skewed.of(model, asked.matrix, law, added)
+    return asked.matrix, Normals(means.T, sds.T, model.shares), added.T
 
 
 def _moments_and_ends(values: np.ndarray, weights: np.ndarray, level: float) -> np.ndarray:

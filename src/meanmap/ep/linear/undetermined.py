@@ -3,10 +3,12 @@
 import numpy as np
 
 from meanmap.core.language import counted
+from meanmap.ep.linear.family import Family
 from meanmap.ep.linear.formula import Rows
+from meanmap.ep.linear.mixtures import Normals
 from meanmap.ep.linear.skewed import Skewed
 
-__all__ = ["NODES", "SHARES", "no_mean", "undetermined"]
+__all__ = ["NODES", "SHARES", "no_mean", "possible", "undetermined"]
 
 # Nodes of the trapezium rule for means over a Normal, in standard deviations.
 NODES = np.linspace(-8, 8, 81)
@@ -20,6 +22,11 @@ _WIDE = 1.5
 _PIECE = 2000
 
 
+def possible(family: Family, law: Normals) -> bool:
+    """Whether any predictor is wide enough for that."""
+    return family.link == "log" and bool((law.sds > _WIDE).any())
+
+
 def undetermined(skewed: Skewed) -> np.ndarray:
     """Which rows (n,) have a distribution, but no mean to speak of.
 
@@ -28,7 +35,7 @@ def undetermined(skewed: Skewed) -> np.ndarray:
     of; with few groups it is most of the mean.
     """
     found = np.zeros(len(skewed.law.means), bool)
-    if skewed.model.family.link != "log":
+    if not possible(skewed.model.family, skewed.law):
         return found
     wide = (skewed.law.sds.max(axis=1) > _WIDE) & ~skewed.wanting
     # Draws of a predictor reach its tails, but not those of the effects of new groups.
