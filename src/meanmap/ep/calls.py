@@ -244,8 +244,9 @@ def _not_finite(found: np.ndarray, given: list[np.ndarray]) -> dict[str, tuple[i
 
 
 def in_words(values: tuple[Any, ...]) -> str:
-    """The arguments of a call, as somebody reads them."""
-    return ", ".join(np.array2string(np.asarray(value), precision=6, threshold=8) for value in values)
+    """The arguments of a call on one line, as somebody reads them."""
+    shown = {"precision": 6, "threshold": 8, "max_line_width": np.inf}
+    return ", ".join(np.array2string(np.asarray(value), **shown) for value in values)
 
 
 def _plain(value: np.ndarray) -> Any:
