@@ -17,22 +17,26 @@ from meanmap.families import MultivariateNormal, Normal
 
 __all__ = ["by_draws"]
 
-# Mass this many standard deviations from the mean of a belief is elsewhere. A larger share than this is worth a note,
-# and so are standard deviations that differ by this factor.
-_FAR, _ELSEWHERE, _TIMES = 4.0, 0.02, 1.5
+# Mass this many standard deviations from the mean of a belief is elsewhere. A larger share than this is worth a note.
+_FAR, _ELSEWHERE = 4.0, 0.02
 # Of up to this many numbers draws near the beliefs are moved and widened, in at most this many rounds, until they are
 # worth enough; then at most this many are added until standard errors are this share of standard deviations.
 _MORE, _DRAWS, _ROUNDS, _ENOUGH, _MOST, _ACCURATE = 20, 4096, 6, 1000.0, 131_072, 0.03
 # Of up to this many numbers, in at most this many rows, standard deviations are those of chains.
 _MANY, _ROWS = 500, 1000
-# Standard deviations that differ by this share are worth a note, which names at most this many.
-_APART, _NAMED = 0.1, 5
+# Standard deviations that differ by this share, means by this share of them, or a log evidence by this are worth a note
+# if they do by as many standard errors; it names at most this many.
+_APART, _ERRORS, _NAMED = 0.1, 3.0, 5
 
 
 def by_draws(
-    variables: dict[str, Variable], factors: tuple[Factor, ...], beliefs: Beliefs, known: bool = False
+    variables: dict[str, Variable],
+    factors: tuple[Factor, ...],
+    beliefs: Beliefs,
+    log_evidence: float,
+    known: bool = False,
 ) -> tuple[str | None, str]:
-    """What draws say of standard deviations that are far off, and of other modes, in words; or empty.
+    """What draws say of moments and a log evidence that are off, and of other modes, in words; or empty.
 
     Looked at are models of functions with few unknown numbers. Of many, chains are not asked where it is `known` how
     wide beliefs should be; the first is None if they should be and cannot answer.
@@ -46,26 +50,31 @@ def by_draws(
     found = drawn(model, generator)
     if found is None:
         return _on_host(factors), ""
-    wide, share, listed = False, 0.0, []
+    differ = abs(log_evidence - found.log_evidence) > max(_APART, _ERRORS * found.evidence_error)
+    share, listed = 0.0, []
     _, values = found.alike(generator)
     middle, spread = _moments(model, beliefs)
-    for name, x, mean, sd, own, own_sd in zip(
-        model.numbers, values.T, found.mean, found.sd, middle, spread, strict=True
+    for name, x, mean, sd, mean_error, sd_error, own, own_sd in zip(
+        model.numbers, values.T, found.mean, found.sd, *found.errors, middle, spread, strict=True
     ):
         away, times = np.abs(x - own) / own_sd, sd / own_sd
         beyond, beside = (away > _FAR).mean(), ((away > _FAR / 2) & (away <= _FAR)).mean()
         # A single broad mode has more mass nearer than far away; a belief as wide as both modes has the mass of both.
         if beyond > max(_ELSEWHERE, beside) and times > 1 + _APART:
             share = max(share, float(beyond))
-        wide = wide or not 1 / _TIMES <= times <= _TIMES
+        differ = differ or abs(mean - own) > max(_APART * sd, _ERRORS * mean_error)
+        differ = differ or abs(sd - own_sd) > max(_APART * own_sd, _ERRORS * sd_error)
         listed.append(f"{name!r} {mean:.3g} ± {sd:.2g}")
-    said = f"means and standard deviations by draws from the posterior: {', '.join(listed)}"
+    said = (
+        f"means and standard deviations by draws from the posterior: {', '.join(listed)}; log evidence "
+        f"{found.log_evidence:.4g}"
+    )
     if share:
         return "", (
             f"roughly {in_percent(share)}% of the posterior lies at another mode: beliefs and log evidence are those "
             f"of one. For both, {said}. Priors that distinguish the components of a mixture leave a single mode"
         )
-    return (said if wide else ""), ""
+    return (said if differ else ""), ""
 
 
 def _of_more(

@@ -147,7 +147,7 @@ class Posterior(Paged, Mapping[str, Family]):
                 record.apart = "" if integrals or (record.at_once and not record.effective) else apart or ""
                 known = apart is not None or record.narrow or loops.least > LOOSE
                 if not (record.elsewhere or record.apart or record.at_once or integrals):
-                    apart, record.elsewhere = by_draws(model.variables, factors, found, known)
+                    apart, record.elsewhere = by_draws(model.variables, factors, found, log_evidence, known)
                     record.apart = apart or ""
                     if apart is None and loops.least < NARROW:
                         record.advice, record.narrow = (loops.told,), True

@@ -110,7 +110,11 @@ def _alike(named: list[str], variables: dict[str, Variable], beliefs: Beliefs) -
     """The first numbers of which several have the same prior and the same belief."""
     groups: list[list[str]] = []
     for name in named:
-        if variables[name].shape != () or not isinstance(variables[name].prior, Normal):
+        if (
+            variables[name].shape != ()
+            or not isinstance(variables[name].prior, Normal)
+            or not beliefs[name].is_proper()
+        ):
             continue
         for group in groups:
             laws = [(variables[each].prior, beliefs[each]) for each in (name, group[0])]

@@ -126,6 +126,10 @@ class _Proposal(NamedTuple):
         """All numbers, (draws, numbers), by those that are drawn."""
         return self.middle + (self.spread @ (free - self.middle[self.chosen]).T).T
 
+    def away(self, free: np.ndarray) -> np.ndarray:
+        """How far points are from the middle, in standard deviations."""
+        return np.linalg.norm(np.linalg.solve(self.root, (free - self.middle[self.chosen]).T), axis=0)
+
     def moved_to(self, judged: Weighted) -> "_Proposal":
         """A proposal with the mean and covariance of weighted draws (Bugallo et al. 2017), and a part of its own
         covariance.
@@ -236,8 +240,7 @@ def _elsewhere(
         return ""
     orders = [_order(proposal.size, pairs) for pairs in _pairings(numbers) if pairs]
     middle = proposal.middle[proposal.chosen]
-    away = np.linalg.solve(proposal.root, np.stack([middle[order] - middle for order in orders]).T)
-    far = [order for order, square in zip(orders, (away**2).sum(0), strict=True) if square > _AWAY**2]
+    far = [order for order in orders if proposal.away(middle[order]) > _AWAY]
     if not far or 2 * len(far) >= len(free):
         return ""
     # As many as draws, so that nothing is compiled for their number.
@@ -249,20 +252,25 @@ def _elsewhere(
         return ""
     order = far[at]
     # Each mode has the draws that are closer to it: those from far away would measure the mass of the other one.
-    own_side, other_side = (
-        np.linalg.norm(np.linalg.solve(proposal.root, (each - middle).T), axis=0) for each in (free, free[:, order])
-    )
-    beyond = np.where(own_side < other_side, 0.0, -np.inf)
+    beyond = np.where(proposal.away(free) < proposal.away(free[:, order]), 0.0, -np.inf)
     swapped = exact.at(proposal.places(free[:, order])) - log_densities
     masses = [float(np.logaddexp.reduce(each + beyond)) for each in (logs, swapped)]
     share = 1 / (1 + np.exp(masses[0] - masses[1]))
     if share < _SHARE:
         return ""
+    alone, other = _mean(free, logs + beyond), _mean(free[:, order], swapped + beyond)
+    if proposal.away((1 - share) * alone + share * other) < proposal.away(alone):
+        return ""  # the belief has the mean of both, as one by a single integral does
     moved = ", ".join(labelled[at][1] for at in np.flatnonzero(order != np.arange(proposal.size)))
     return (
         f"the posterior has another mode, with {moved} exchanged and {share:.2g} of the mass of both: beliefs and log "
         "evidence are those of one. Priors that distinguish them leave a single mode"
     )
+
+
+def _mean(draws: np.ndarray, logs: np.ndarray) -> np.ndarray:
+    """Of weighted draws."""
+    return np.exp(logs - np.logaddexp.reduce(logs)) @ draws
 
 
 def _pairings(numbers: list[int]) -> Iterator[list[tuple[int, int]]]:
