@@ -89,7 +89,7 @@ def test_slow_functions_are_left_to_messages_with_a_note(monkeypatch):
     monkeypatch.setattr(affordable, "_EFFORTS", ())
     model = curve(by_row)
     assert drawn_posterior(model, Rng.of(0)) is None
-    assert "takes less than 15 milliseconds for all rows" in by_draws(model.variables, model.factors, {})[0]
+    assert "takes less than 15 milliseconds for all rows" in by_draws(model.variables, model.factors, {}, 0.0)[0]
 
 
 def test_errors_of_a_function_are_raised_as_they_are():
