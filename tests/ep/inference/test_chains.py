@@ -88,9 +88,9 @@ def test_beliefs_that_are_too_narrow_are_told_from_right_ones():
     y = answers(47)
     model = item_response(y, 1.0)
     mean, sd = exactly(y, 1.0)
-    assert by_draws(model.variables, model.factors, beliefs_like(mean, sd)) == ("", "")
+    assert by_draws(model.variables, model.factors, beliefs_like(mean, sd), 0.0) == ("", "")
     narrow = np.where(np.arange(len(sd)) < ITEMS, 0.75 * sd, sd)
-    said, _ = by_draws(model.variables, model.factors, beliefs_like(mean, narrow))
+    said, _ = by_draws(model.variables, model.factors, beliefs_like(mean, narrow), 0.0)
     assert said.startswith("weighted draws give standard deviations 1.")
     assert "for 'slope[" in said
     assert "'ability[" not in said
