@@ -1,5 +1,6 @@
 """`meanmap drift`: alarms, exit codes, and what is said of columns."""
 
+import errno
 import json
 import re
 
@@ -210,6 +211,39 @@ def test_a_state_goes_on_where_it_stopped(losing, tmp_path):
     third = run(losing / "reference.csv", *days, "--state", tmp_path / "farm.state")
     assert third.exit_code == 1  # until later batches show that the drift has ended
     assert "There is no new batch after day6.csv. The drift since day6.csv (batch 6 of 6) lasts" in third.stdout
+
+
+@pytest.mark.parametrize("output", ["foreign page", "full disk"])
+def test_an_alarm_that_nobody_was_told_of_is_told_by_the_next_run(output, losing, tmp_path, monkeypatch):
+    """The state was saved before the answer: the next run had no new batch, no alarm and the exit code 0."""
+    days, state = [losing / f"day{day}.csv" for day in range(1, 7)], ["--state", tmp_path / "farm.state", "--seed", 0]
+    if output == "foreign page":
+        page = tmp_path / "own.html"
+        page.write_text("my own page")
+        failed = run(losing / "reference.csv", *days, *state, "--report", page)
+        assert "is not a page of meanmap" in failed.stderr
+        assert page.read_text() == "my own page"
+    else:
+        with monkeypatch.context() as patched:
+
+            def full(*_, **__):
+                raise OSError(errno.ENOSPC, "No space left on device")
+
+            patched.setattr("typer.echo", full)
+            failed = CliRunner().invoke(app, ["drift", *map(str, (losing / "reference.csv", *days, *state))])
+    assert failed.exit_code != 0
+    assert not failed.stdout
+    assert not (tmp_path / "farm.state").exists()
+    told = run(losing / "reference.csv", *days, *state)
+    assert told.exit_code == 1
+    assert "No: alarm at" in told.stdout
+
+
+def test_the_name_of_the_state_is_checked_before_any_work(tmp_path):
+    """Of a reference that does not exist: the refusal of the name comes first."""
+    found = run(tmp_path / "none.csv", tmp_path / "none.csv", "--state", tmp_path / "no" / "state")
+    assert found.exit_code == 2
+    assert f"the folder {tmp_path / 'no'} does not exist; create it first" in found.stderr
 
 
 def test_a_state_of_another_run_is_refused(losing, tmp_path):

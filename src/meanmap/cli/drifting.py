@@ -12,7 +12,7 @@ import typer
 from meanmap.cli.bundles import Drawn, Read, with_bundles
 from meanmap.cli.drift_state import Kept
 from meanmap.cli.drift_watched import Watched, complete
-from meanmap.cli.options import Seed, in_own_words, names_in, refused, say
+from meanmap.cli.options import Seed, in_own_words, names_in, refused, say, to_be_written
 from meanmap.core.errors import EmptyError, InputError, KindError
 from meanmap.core.language import in_few_words
 from meanmap.core.notes import note_lines
@@ -54,7 +54,10 @@ def drift(
     ] = None,
     within: Annotated[str, typer.Option(help="Columns of strata, a,b,...: rows are compared only within them.")] = "",
     state: Annotated[
-        Path | None, typer.Option(help="Continue from this file and update it; created if it does not exist.")
+        Path | None,
+        typer.Option(
+            callback=to_be_written, help="Continue from this file and update it; created if it does not exist."
+        ),
     ] = None,
     seed: Seed = None,
     *,
@@ -115,9 +118,6 @@ def drift(
             watched.note(note, name)
     if unread and not watched.batches:
         raise next(iter(unread.values()))
-    if state is not None:
-        settled = [path for path in paths if path not in unread]
-        Kept(monitor, watched.batches, asked).write(state, reference, before, settled)
     columns_found = watched.compared(monitor)
     question = f"Do the batches still come from the distribution of {watched.name}?"
     if shown.plot is not None or shown.report is not None:
@@ -126,6 +126,9 @@ def drift(
         _tell_json(question, monitor, watched, columns_found, reading)
     else:
         _tell(question, monitor, watched, columns_found, reading)
+    if state is not None:  # last: an alarm that nobody was told of is told by the next run
+        settled = [path for path in paths if path not in unread]
+        Kept(monitor, watched.batches, asked).write(state, reference, before, settled)
     if any(each["alarm"] for each in watched.new) or (monitor.lasting and monitor.lasting.is_seen):
         raise typer.Exit(1)
     if watched.unread:

@@ -62,7 +62,14 @@ PICTURES = (".png", ".svg", ".pdf", ".jpg", ".jpeg", ".tif", ".tiff", ".webp", "
 
 
 def _page(path: Path | None) -> Path | None:
-    return to_be_written(_ending(path, "--report", PAGES))
+    """Refuse a page that cannot be written, also one over a file that is no page of meanmap."""
+    found = to_be_written(_ending(path, "--report", PAGES))
+    if found is not None:
+        from meanmap.plots.page import page_to_write
+
+        with refusals():
+            page_to_write(found)
+    return found
 
 
 def _picture(path: Path | None) -> Path | None:

@@ -21,7 +21,7 @@ from meanmap.core.saved.files import to_write, write_whole
 from meanmap.plots.facts import Chart, Control, Page, Section
 from meanmap.plots.sketch import COLOURS, sketch
 
-__all__ = ["Section", "as_json", "fragment", "made_by", "png_of", "render", "write_page"]
+__all__ = ["Section", "as_json", "fragment", "made_by", "page_to_write", "png_of", "render", "write_page"]
 
 # Figures wider than this many times their height have panels side by side.
 WIDE = 2.2
@@ -80,8 +80,8 @@ def render(title: str, lead: str, sections: Sequence[Section], footer: str = "",
     return _writable(whole)
 
 
-def write_page(path: str | Path, page: Page, footer: str = "") -> Path:
-    """Write a page to a file, new or a page that was written before, and return its path.
+def page_to_write(path: str | Path) -> None:
+    """Refuse a name under which no page can be written, before there is one.
 
     Raises
     ------
@@ -95,6 +95,17 @@ def write_page(path: str | Path, page: Page, footer: str = "") -> Path:
         raise ParameterError(f"the folder {target.parent} does not exist; create it first.")
     if target.exists() and target.stat().st_size and MADE.encode() not in target.read_bytes()[:2000]:
         raise ParameterError(f"{path} exists and is not a page of meanmap; choose another name, or delete it first.")
+
+
+def write_page(path: str | Path, page: Page, footer: str = "") -> Path:
+    """Write a page to a file, new or a page that was written before, and return its path.
+
+    Raises
+    ------
+    ParameterError
+        If the name does not end in .html, or something else is in the file.
+    """
+    page_to_write(path)
     return write_whole(path, render(page.title, page.lead, page.sections, footer, page.facts))
 
 
