@@ -8,7 +8,7 @@ from scipy.stats import hypergeom, poisson
 
 import meanmap as mm
 from meanmap.core.tables.table import Table
-from meanmap.stats.samples.drift_frequent import SHARE_OF_FREQUENT, SHARE_TOGETHER, FrequentLabels
+from meanmap.stats.samples.drift_frequent import SHARE_OF_FREQUENT, SHARE_OF_UNSEEN, SHARE_TOGETHER, FrequentLabels
 
 CITIES = np.array([f"city {k}" for k in range(200)])
 
@@ -73,7 +73,9 @@ def test_frequent_labels_raise_few_false_alarms(draw):
                 state, notes = state.step(Table({"word": draw(rng, m)}))
                 alarms += len(notes)
                 batches += 1
-    assert alarms <= poisson.ppf(1 - 1e-4, batches * (SHARE_OF_FREQUENT + SHARE_TOGETHER) / run_length)
+    assert alarms <= poisson.ppf(
+        1 - 1e-4, batches * (SHARE_OF_FREQUENT + SHARE_TOGETHER + SHARE_OF_UNSEEN) / run_length
+    )
 
 
 def test_labels_of_single_rows_raise_no_alarm():

@@ -6,7 +6,7 @@ from scipy.stats import hypergeom, poisson
 
 import meanmap as mm
 from meanmap.core.tables.table import Table
-from meanmap.stats.samples.drift_frequent import SHARE_OF_FREQUENT, SHARE_TOGETHER, FrequentLabels
+from meanmap.stats.samples.drift_frequent import SHARE_OF_FREQUENT, SHARE_OF_UNSEEN, SHARE_TOGETHER, FrequentLabels
 from meanmap.stats.samples.drift_tally import BATCHES, after_part, in_batch, in_reference, risen
 
 
@@ -115,7 +115,9 @@ def test_values_add_up_to_few_false_alarms(draw):
                 state, notes = state.step(Table({"it": draw(rng, m)}))
                 alarms += len(notes)
                 batches += 1
-    assert alarms <= poisson.ppf(1 - 1e-4, batches * (SHARE_OF_FREQUENT + SHARE_TOGETHER) / run_length)
+    assert alarms <= poisson.ppf(
+        1 - 1e-4, batches * (SHARE_OF_FREQUENT + SHARE_TOGETHER + SHARE_OF_UNSEEN) / run_length
+    )
 
 
 def test_a_monitor_says_which_label_has_risen_and_since_when(tmp_path):

@@ -129,7 +129,8 @@ class DriftMonitor(Paged):
 
     A label that no row had for so long that this hardly happens by chance raises an alarm, too, and so does one with
     more rows of a batch than its rows of the reference explain, such as a new one: a fiftieth of the false alarms is
-    left to each. So do cells far outside the range of the reference in batch after batch (one single cell is noted): a
+    left to each; and where labels are many, labels that no other row has do if they are more frequent than before (a
+    hundredth). So do cells far outside the range of the reference in batch after batch (one single cell is noted): a
     five-hundredth is left to these, for tails no heavier than those of Cauchy's distribution.
 
     P-values of single batches may raise half of the false alarms, and evidence, which accumulates under lasting drift,

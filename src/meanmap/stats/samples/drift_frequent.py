@@ -1,6 +1,6 @@
 """Labels and repeated numbers that are more frequent in a batch, or in the latest batches together, than before."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -11,12 +11,13 @@ from meanmap.core.tables.table import Table
 from meanmap.core.values import Value
 from meanmap.stats.samples.drift_lost import labels_of
 from meanmap.stats.samples.drift_tally import Part, Risen, after_part, in_batch, in_reference, risen, rows_with
+from meanmap.stats.samples.drift_unseen import UNSEEN, newer
 
-__all__ = ["SHARE_OF_FREQUENT", "SHARE_TOGETHER", "FrequentLabels"]
+__all__ = ["SHARE_OF_FREQUENT", "SHARE_OF_UNSEEN", "SHARE_TOGETHER", "FrequentLabels"]
 
-# The share of false alarms that labels of the latest batch alone may raise, and that of values of the latest batches
-# together.
-SHARE_OF_FREQUENT, SHARE_TOGETHER = 0.02, 0.05
+# The share of false alarms that labels of the latest batch alone may raise, that of values of the latest batches
+# together, and that of labels of one row.
+SHARE_OF_FREQUENT, SHARE_TOGETHER, SHARE_OF_UNSEEN = 0.02, 0.04, 0.01
 # A value is as frequent as before when it has not been above chance at this level in so many batches.
 LEVEL, BATCHES = 0.05, 3
 # The batches since a value has risen are kept from this p-value on.
@@ -31,7 +32,7 @@ class FrequentLabels(Value):
 
     Features distinguish only labels of the rows that chose them, and all others count as one. Among 200 labels others
     may have 8% of the rows, so that a new one with 5% hardly changes their share; here each label counts by itself, and
-    so does each number that is repeated. The latest batches are also counted together.
+    so does each number that is repeated. The latest batches are also counted together, and so are labels of one row.
 
     Attributes
     ----------
@@ -43,6 +44,8 @@ class FrequentLabels(Value):
         The largest p-value of the latest batch alone that raises an alarm, corrected for all labels and columns.
     together : float
         That of the latest batches together.
+    unseen : float
+        That of labels that no other row has, in the latest batches together.
     parts : tuple of Part
         The values of the reference and of the latest batches.
     quiet : dict
@@ -61,6 +64,7 @@ class FrequentLabels(Value):
     n: int
     limit: float
     together: float
+    unseen: float
     parts: tuple[Part, ...]
     quiet: dict[Key, int] = field(default_factory=dict)
     before: dict[Key, tuple[int, int]] = field(default_factory=dict)
@@ -72,7 +76,7 @@ class FrequentLabels(Value):
     def of(cls, reference: Table, run_length: float, together: bool = True) -> "FrequentLabels | None":
         """The state before the first batch, which counts the latest batches also `together`; None without values."""
         counts, part = _counts(reference), in_reference(reference if together else Table({}))
-        limits = SHARE_OF_FREQUENT / run_length, SHARE_TOGETHER / run_length
+        limits = (share / run_length for share in (SHARE_OF_FREQUENT, SHARE_TOGETHER, SHARE_OF_UNSEEN))
         return cls(counts, len(reference), *limits, (part,)) if counts or part.counts else None
 
     @property
@@ -96,11 +100,14 @@ class FrequentLabels(Value):
         together = {(name, "share", value): each for (name, value), each in risen(parts).items()}
         together = {key: each for key, each in together.items() if key not in quiet and key not in known}
         alone = {key: each for key, each in self._alone(batch, apart).items() if key not in quiet}
+        unseen = {(name, UNSEEN, ""): each for name, each in self._newer(batch, parts, apart).items()}
         new = {key: each for key, each in together.items() if each.pvalue <= self.together}
+        new |= {key: each for key, each in unseen.items() if each.pvalue <= self.unseen and key not in quiet}
         notes = [each.said(self._said(*key)) for key, each in new.items() if key not in alone]
         notes += [_note(key[0], key[2], each.here, each.before) for key, each in alone.items()]
         raised = new | alone
-        suspected = [each for key, each in together.items() if each.pvalue <= SUSPECTED or key in raised]
+        both = {key: each for key, each in (together | unseen).items() if key not in quiet}
+        suspected = [each for key, each in both.items() if each.pvalue <= SUSPECTED or key in raised]
         most = min(suspected or alone.values(), key=lambda each: each.pvalue, default=None)
         causes = {key: pvalue for key, pvalue in self.causes.items() if key in quiet}
         before = {key: counts for key, counts in self.before.items() if key in quiet}
@@ -115,13 +122,23 @@ class FrequentLabels(Value):
         )
         return after, tuple(notes)
 
-    def _said(self, name: str, _: str, value: str) -> str:
+    def _newer(self, batch: Table, parts: Sequence[Part], apart: Collection[str]) -> dict[str, Risen]:
+        """For each column of labels, how much more frequent labels of one row are in the latest batches."""
+        here = {name: found for name, found in _counts(batch).items() if name not in apart}
+        return newer(parts, self.counts if parts[0].counts else {}, here)
+
+    def _said(self, name: str, what: str, value: str) -> str:
+        if what == UNSEEN:
+            return f"a label of column {name!r} that no other row has"
         return f"{value!r} of column {name!r}" if name in self.counts else f"the value {value} of column {name!r}"
 
     def _is_high(self, key: Key, batch: Table) -> bool:
         """Whether a value that raised an alarm is more frequent in a batch than chance explains."""
         from scipy.stats import hypergeom
 
+        if key[1] == UNSEEN:
+            here = self._newer(batch, (self.parts[0], in_batch(batch, self.parts[0], ())), ())
+            return here[key[0]].pvalue <= LEVEL
         (count, n), m = self.before[key], len(batch)
         here = rows_with(np.asarray(batch.columns[key[0]]), key[2])
         return here > 0 and float(hypergeom.sf(here - 1, n + m, count + here, m)) <= LEVEL

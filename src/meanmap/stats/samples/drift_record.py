@@ -16,6 +16,7 @@ from meanmap.stats.samples.drift_gaps import Gaps
 from meanmap.stats.samples.drift_observed import columns_of_rows, of_one_number
 from meanmap.stats.samples.drift_persistent import Persistent
 from meanmap.stats.samples.drift_tally import rows_with
+from meanmap.stats.samples.drift_unseen import UNSEEN, rows_alone
 from meanmap.stats.samples.drift_words import RARELY, change_in, clear_in, in_one_line
 from meanmap.stats.samples.run_length import ALLOWANCE
 
@@ -104,7 +105,11 @@ class Drift(Span):
     def _of_label(
         self, moved: Sequence[Mapping[str, Any]], column: str, what: str, label: str | None
     ) -> dict[str, Any] | None:
-        """The row of a label that caused the alarm, if none of those that moved is on it."""
+        """The row of a label that caused the alarm, if none of those that moved is on it; that of labels of one row."""
+        if what == UNSEEN:
+            shares = rows_alone(self.reference.observed[column], self.rows.observed[column])
+            row = share_of(column, "", *shares) | {"label": None, "of": ""}
+            return row | {"what": f"labels of {column} in no other row", "pvalue": self.causes[column, what, label]}
         if what != "share" or not label or _place(moved, column, what, label) is not None:
             return None
         parts = [rows.observed[column] for rows in (self.reference, self.rows)]
