@@ -94,7 +94,7 @@ class DriftMonitor(Paged):
         The points of the pool, from which features are computed again if a file has none.
     lasting : Lasting or None
         The drift that has not ended: `lasting.since`, the batch with which it probably began, and
-        `lasting.pvalue`. Later alarms in the same columns repeat it: `repeats`.
+        `lasting.pvalue`. Later alarms of the same changes repeat it: `repeats`.
     ended : Ended or None
         The latest drift that has ended: `ended.since`, and `ended.at`, the batch after which it had.
     labels : LostLabels or None
@@ -383,7 +383,7 @@ class DriftMonitor(Paged):
 
     @property
     def repeats(self) -> tuple[int, ...]:
-        """The alarms that repeat a known drift that goes on: in no column that its earlier alarms do not name."""
+        """The alarms that repeat a known drift that goes on: its earlier alarms name all that changed, and how."""
         return () if self.record is None else self.record.repeats
 
     @property

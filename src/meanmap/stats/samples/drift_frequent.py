@@ -53,7 +53,7 @@ class FrequentLabels(Value):
     before : dict
         Its rows before that, and all rows.
     causes : dict
-        The p-value of its alarm, by column and label.
+        The p-value of its alarm, by column and label, until a batch does not show it.
     since : int
         The number of batches from the one with which the most certain value has risen to the latest, or 0.
     raised : bool
@@ -109,7 +109,7 @@ class FrequentLabels(Value):
         both = {key: each for key, each in (together | unseen).items() if key not in quiet}
         suspected = [each for key, each in both.items() if each.pvalue <= SUSPECTED or key in raised]
         most = min(suspected or alone.values(), key=lambda each: each.pvalue, default=None)
-        causes = {key: pvalue for key, pvalue in self.causes.items() if key in quiet}
+        causes = {key: pvalue for key, pvalue in self.causes.items() if quiet.get(key) == 0}  # the batch shows it
         before = {key: counts for key, counts in self.before.items() if key in quiet}
         after = replace(
             self,

@@ -9,6 +9,7 @@ import numpy as np
 
 from meanmap.core.tables.kinds import family_of
 from meanmap.core.values import Value
+from meanmap.stats.samples.drift_alike import Change, changes_in, is_known
 from meanmap.stats.samples.drift_columns import Rows, moved_columns, over_time, share_of, typical, without_numbers
 from meanmap.stats.samples.drift_copies import Copies, Copy
 from meanmap.stats.samples.drift_frequent import FrequentLabels
@@ -58,7 +59,8 @@ class Span(Value):
 @dataclass(frozen=True, eq=False, repr=False)
 class Brief(Span):
     """A drift whose rows are no longer kept: what changed, as a text, in which columns, in which of these surely, and
-    whether an earlier drift went on; and the clearest change of each column as a text.
+    whether an earlier drift went on; the clearest change of each column as a text and by its size; all changes of these
+    columns, and those that are sure.
     """
 
     changed: str
@@ -66,6 +68,9 @@ class Brief(Span):
     surely: tuple[Any, ...] = ()
     goes_on: bool = False
     told: dict[Any, str] = field(default_factory=dict)
+    clearest: dict[Any, Change] = field(default_factory=dict)
+    moved: tuple[Change, ...] = ()
+    sure: tuple[Change, ...] = ()
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -136,6 +141,21 @@ class Drift(Span):
     def told(self) -> dict[Any, str]:
         """The clearest change of each of the named columns, as a text."""
         return {_key(row): change_in(row) for row in reversed(clear_in(self.columns))}
+
+    @property
+    def clearest(self) -> dict[Any, Change]:
+        """The clearest change of each of the named columns, by its size."""
+        return {_key(row): Change.of(row) for row in reversed(clear_in(self.columns))}
+
+    @property
+    def moved(self) -> tuple[Change, ...]:
+        """All changes of the named columns."""
+        return changes_in([row for row in self.columns if _key(row) in self.named])
+
+    @property
+    def sure(self) -> tuple[Change, ...]:
+        """Those that are clear, of columns whose p-values are small."""
+        return changes_in([row for row in clear_in(self.columns) if row["pvalue"] <= RARELY])
 
 
 # A drift, and a row for each column, with the values of all batches.
@@ -271,15 +291,14 @@ class Record(Value):
 
     @property
     def repeats(self) -> tuple[int, ...]:
-        """The batches of alarms that repeat a drift that went on: in no column, surely, that its earlier alarms do not
-        name.
+        """The batches of alarms that repeat a drift that went on: all that surely changed did so at an earlier alarm of
+        it, in the same direction and by about as much.
         """
-        found, named = [], set[Any]()
+        found, known = [], tuple[Change, ...]()
         for drift in self.every:
-            here = set(drift.named)
-            if drift.goes_on and set(drift.surely) <= named:
+            if drift.goes_on and is_known(drift.sure, known):
                 found.append(drift.last)
-            named = named | here if drift.goes_on else here
+            known = (*known, *drift.moved) if drift.goes_on else drift.moved
         return tuple(found)
 
     def lacks_tables(self, known: int = 0) -> bool:
@@ -292,7 +311,8 @@ class Record(Value):
 
 
 def _brief(drift: Drift) -> Brief:
-    return Brief(drift.first, drift.last, drift.changed, drift.named, drift.surely, drift.goes_on, drift.told)
+    said = drift.changed, drift.named, drift.surely, drift.goes_on, drift.told
+    return Brief(drift.first, drift.last, *said, drift.clearest, drift.moved, drift.sure)
 
 
 def _keys(rows: Sequence[Mapping[str, Any]]) -> tuple[Any, ...]:

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from meanmap.core.language import in_few_words
+from meanmap.stats.samples.drift_alike import changes_in, is_known
 
 __all__ = [
     "AGAIN",
@@ -61,19 +62,22 @@ def table_of(found: Sequence[Mapping[str, Any]], reference: str, span: str) -> l
 
 
 def alike_once(compared: Sequence[tuple[str, Any]]) -> list[tuple[str, Any, str]]:
-    """The batches and rows of alarms, where alarms in a row of which the same column changed most are one, the first,
-    with a line on the others.
+    """The batches and rows of alarms, where alarms in a row of which the same column changed most, and all that surely
+    changed did so as at the first, are one, the first, with a line on the others.
 
     Examples
     --------
-    >>> rows = [{"column": "weight", "pvalue": 0.002, "clear": True}]
+    >>> rows = [{"column": "weight", "what": "mean weight", "pvalue": 0.002, "clear": True}]
+    >>> rows = [{**rows[0], "reference": 5.1, "batches": 7.3, "difference": None}]
     >>> [again for _, _, again in alike_once([("batch 7", rows), ("batch 8", rows), ("batch 9", rows)])]
     ['  2 later alarms, the last at batch 9, looked much the same']
     """
     found: list[tuple[str, Any, Any, list[str]]] = []
     for span, rows in compared:
-        most = [each["column"] for each in clear_in(rows)][:1]
-        if found and most and most == found[-1][2]:
+        clear = clear_in(rows)
+        most = [each["column"] for each in clear][:1]
+        sure = changes_in([each for each in clear if each["column"] in most or each["pvalue"] <= RARELY])
+        if found and most and most == found[-1][2] and is_known(sure, changes_in(found[-1][1])):
             found[-1][3].append(span)
         else:
             found.append((span, rows, most, []))
@@ -149,15 +153,21 @@ def lasts_in(monitor: Any, since: str = "", names: Sequence[str] = ()) -> str:
 
 def changed_since(monitor: Any, since: int, until: float = math.inf, names: Sequence[str] = ()) -> str:
     """What changed at the alarms of some batches, each column as at the latest of them and, if a later drift brought
-    it, with the batch since which it differs; nothing if no column is named.
+    it or changed it in another way, with the batch since which it differs; nothing if no column is named.
     """
     drifts = [drift for drift in (monitor.record.every if monitor.record else ()) if since <= drift.last <= until]
     begun: dict[Any, int] = {}
     told: dict[Any, str] = {}
+    known: dict[Any, Any] = {}
     for drift in drifts:
         new = drift.surely if begun else drift.named  # others are named by chance now and then
         begun |= dict.fromkeys((key for key in new if key not in begun), drift.first if begun else since)
         told |= {key: said for key, said in drift.told.items() if key in begun}
+        for key, clear in drift.clearest.items():
+            if key in known and key in drift.surely and not is_known([clear], known[key]):
+                begun[key], known[key] = drift.first, drift.moved
+            elif key in begun:
+                known.setdefault(key, drift.moved)
     parts = []
     for first in sorted(set(begun.values())):
         begin = f"since {names[first - 1] if names else f'batch {first}'} " * (first > since)
