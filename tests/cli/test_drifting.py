@@ -214,7 +214,7 @@ def test_a_state_goes_on_where_it_stopped(losing, tmp_path):
 
 
 @pytest.mark.parametrize("output", ["foreign page", "full disk"])
-def test_an_alarm_that_nobody_was_told_of_is_told_by_the_next_run(output, losing, tmp_path, monkeypatch):
+def test_an_alarm_that_no_output_reported_is_reported_by_the_next_run(output, losing, tmp_path, monkeypatch):
     """The state was saved before the answer: the next run had no new batch, no alarm and the exit code 0."""
     days, state = [losing / f"day{day}.csv" for day in range(1, 7)], ["--state", tmp_path / "farm.state", "--seed", 0]
     if output == "foreign page":

@@ -126,7 +126,7 @@ def drift(
         _tell_json(question, monitor, watched, columns_found, reading)
     else:
         _tell(question, monitor, watched, columns_found, reading)
-    if state is not None:  # last: an alarm that nobody was told of is told by the next run
+    if state is not None:  # last: an alarm that no output reported is reported by the next run
         settled = [path for path in paths if path not in unread]
         Kept(monitor, watched.batches, asked).write(state, reference, before, settled)
     if any(each["alarm"] for each in watched.new) or (monitor.lasting and monitor.lasting.is_seen):

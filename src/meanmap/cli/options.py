@@ -62,7 +62,7 @@ PICTURES = (".png", ".svg", ".pdf", ".jpg", ".jpeg", ".tif", ".tiff", ".webp", "
 
 
 def _page(path: Path | None) -> Path | None:
-    """Refuse a page that cannot be written, also one over a file that is no page of meanmap."""
+    """Refuse a page that cannot be written, or that would replace a file other than a page of meanmap."""
     found = to_be_written(_ending(path, "--report", PAGES))
     if found is not None:
         from meanmap.plots.page import page_to_write
