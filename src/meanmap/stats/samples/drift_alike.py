@@ -30,10 +30,12 @@ class Change(NamedTuple):
     @classmethod
     def of(cls, row: Mapping[str, Any]) -> "Change":
         """The change that the row of a table shows."""
-        if row["batches"] is None:
-            return cls(row["what"], None)
-        ends = row["difference"] or {"low": None, "high": None}
-        return cls(row["what"], row["batches"] - row["reference"], ends["low"], ends["high"])
+        ends = row["difference"] or {}
+        size, low, high = (_number(ends.get(end)) for end in ("estimate", "low", "high"))
+        sides = _number(row["reference"]), _number(row["batches"])
+        if size is None and None not in sides:  # such as standard deviations, which have no interval
+            size = sides[1] - sides[0]  # pyright: ignore[reportOptionalOperand]
+        return cls(row["what"], size, low, high)
 
     def is_like(self, other: "Change") -> bool:
         """Whether both have one direction, and intervals that meet or sizes that are similar."""
@@ -51,6 +53,11 @@ class Change(NamedTuple):
     def _meets(self, other: "Change") -> bool:
         """Whether the intervals of both have a point in common."""
         return bool(max(self.low, other.low) <= min(self.high, other.high))  # pyright: ignore[reportArgumentType]
+
+
+def _number(value: object) -> float | None:
+    """The value if it is a number: times are given as text."""
+    return float(value) if isinstance(value, int | float) else None
 
 
 def changes_in(rows: Sequence[Mapping[str, Any]]) -> tuple[Change, ...]:
