@@ -62,14 +62,7 @@ PICTURES = (".png", ".svg", ".pdf", ".jpg", ".jpeg", ".tif", ".tiff", ".webp", "
 
 
 def _page(path: Path | None) -> Path | None:
-    """Refuse a page that cannot be written, or that would replace a file other than a page of meanmap."""
-    found = to_be_written(_ending(path, "--report", PAGES))
-    if found is not None:
-        from meanmap.plots.page import page_to_write
-
-        with refusals():
-            page_to_write(found)
-    return found
+    return to_be_written(_ending(path, "--report", PAGES))
 
 
 def _picture(path: Path | None) -> Path | None:
@@ -247,6 +240,10 @@ class Command(TyperCommand):
         with refusals(), at_command_line():
             self._refuse_empty(ctx)
             self._keep_apart(ctx.params)
+            if (page := ctx.params.get("report")) is not None:
+                from meanmap.plots.page import page_to_write
+
+                page_to_write(page)
             return super().invoke(ctx)
 
     def _refuse_empty(self, ctx: Any) -> None:
