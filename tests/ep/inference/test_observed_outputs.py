@@ -147,7 +147,8 @@ def test_outputs_of_two_functions_meet_in_one_factor():
 def test_numbers_that_meet_in_rows_of_a_function_on_the_host_have_a_note():
     model = on_host()
     assert (
-        "'a' and 'b' have separate beliefs and meet in all rows of f" in by_draws(model.variables, model.factors, {}, 0.0)[0]
+        "'a' and 'b' have separate beliefs and meet in all rows of f"
+        in by_draws(model.variables, model.factors, {}, 0.0)[0]
     )
 
 
