@@ -32,9 +32,9 @@ class Change(NamedTuple):
         """The change that the row of a table shows."""
         ends = row["difference"] or {}
         size, low, high = (_number(ends.get(end)) for end in ("estimate", "low", "high"))
-        sides = _number(row["reference"]), _number(row["batches"])
-        if size is None and None not in sides:  # such as standard deviations, which have no interval
-            size = sides[1] - sides[0]  # pyright: ignore[reportOptionalOperand]
+        before, now = _number(row["reference"]), _number(row["batches"])
+        if size is None and before is not None and now is not None:  # such as standard deviations, without an interval
+            size = now - before
         return cls(row["what"], size, low, high)
 
     def is_like(self, other: "Change") -> bool:
@@ -45,14 +45,16 @@ class Change(NamedTuple):
             return self.size is other.size
         if self.size * other.size <= 0:
             return False
-        if None not in (self.low, self.high, other.low, other.high) and self._meets(other):
+        if self._meets(other):
             return True
         sizes = abs(self.size), abs(other.size)
         return max(sizes) <= TIMES * min(sizes)
 
     def _meets(self, other: "Change") -> bool:
         """Whether the intervals of both have a point in common."""
-        return bool(max(self.low, other.low) <= min(self.high, other.high))  # pyright: ignore[reportArgumentType]
+        if self.low is None or self.high is None or other.low is None or other.high is None:
+            return False
+        return max(self.low, other.low) <= min(self.high, other.high)
 
 
 def _number(value: object) -> float | None:

@@ -76,8 +76,12 @@ class FrequentLabels(Value):
     def of(cls, reference: Table, run_length: float, together: bool = True) -> "FrequentLabels | None":
         """The state before the first batch, which counts the latest batches also `together`; None without values."""
         counts, part = _counts(reference), in_reference(reference if together else Table({}))
-        limits = (share / run_length for share in (SHARE_OF_FREQUENT, SHARE_TOGETHER, SHARE_OF_UNSEEN))
-        return cls(counts, len(reference), *limits, (part,)) if counts or part.counts else None
+        if not (counts or part.counts):
+            return None
+        frequent, summed, unseen = (
+            share / run_length for share in (SHARE_OF_FREQUENT, SHARE_TOGETHER, SHARE_OF_UNSEEN)
+        )
+        return cls(counts, len(reference), frequent, summed, unseen, (part,))
 
     @property
     def gone_on(self) -> list[str]:
