@@ -41,8 +41,10 @@ A tested claim is judged by the rule of :doc:`index`:
 
 Claims of the papers are tested with the paper's method as far as it is stated; each section lists deviations. What
 was measured with the library's variant of it is a claim of ours. If the paper has no number, the band is ours: the
-section to which an arrow leads gives it. No printed result, such as a lengthscale, a recall or a speed-up, is
-among what was confirmed: most depend on data or settings that are not available."""
+section to which an arrow leads gives it. Three of the refuted claims lie a little outside such bands: that the test
+rejects at a ratio of 2, that uncertainty grows exponentially, and that it is not high where the error is small. No
+printed recall, lengthscale or speed-up is among what was confirmed: most depend on data or settings that are not
+available."""
 Measured = Mapping[str, tuple[dict[str, Number], Scale]]
 
 
@@ -53,7 +55,8 @@ def claims() -> dict[str, list[dict[str, Any]]]:
 
 def claim_of(row: Mapping[str, Any], experiments: Mapping[str, Experiment]) -> Claim:
     """The claim of an experiment that a tested row speaks of."""
-    (found,) = [each for each in experiments[row["figure"]].claims if each.names == tuple(row["number"])]
+    found, *others = [each for each in experiments[row["figure"]].claims if each.names == tuple(row["number"])]
+    assert all(each.parts == found.parts for each in others)  # one number said in two ways has one band
     return found
 
 

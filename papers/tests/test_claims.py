@@ -101,6 +101,21 @@ def test_the_readme_counts_them():
     assert counted[1:] == [str(drafted.total()), *(str(drafted[word]) for word in claims.WORDS)]
 
 
+def test_the_summaries_say_how_many_refutations_lie_a_little_outside_bands_of_ours():
+    near = ["type II error, learned kernel, ratio 2", "growth a unit of distance, second half over first"]
+    near.append("uncertain and right")
+    refuted = [
+        row["number"]
+        for _, row in TESTED
+        for said in _rows()
+        if said[:2] == [row["place"], row["says"]] and said[-1] == "no"
+    ]
+    assert sum(numbers[0] in near for numbers in refuted) == 3
+    for page in ("README.md", "paper.md"):
+        text = " ".join((pages.ROOT / page).read_text(encoding="utf-8").split()).lower()
+        assert f"three of the {len(refuted)} refutations lie a little outside bands that we chose" in text
+
+
 def test_the_readme_says_with_which_data_claims_about_trees_and_fields_were_confirmed():
     confirmed = Counter(
         row["figure"]

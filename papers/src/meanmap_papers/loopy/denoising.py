@@ -9,18 +9,28 @@ import meanmap as mm
 from meanmap import bp
 from meanmap.core.types import Points
 
-__all__ = ["NOISE", "compare", "discrete", "error", "kernel", "rings"]
+__all__ = ["NOISE", "ONE_PICTURE", "compare", "discrete", "error", "kernel", "rings"]
 
 SIZE = 50
 NOISE = 30.0
 SWEEPS = 15
 DAMPING = 0.3
+# What every figure that restores the sunrise says of itself.
+ONE_PICTURE = (
+    "For each number of colours there is one clean picture, a sunrise of rings without a random part. Repetitions are "
+    "draws of its noise and of pairs of neighbours; errors and spreads are over these and say nothing about other "
+    "pictures. Relations of neighbours are learned from exactly the clean picture that is restored. What that is worth "
+    "is measured on other pictures in the section “Denoising pictures that were not learned from”."
+)
 
 
-def rings(colours: int, size: int = SIZE) -> np.ndarray:
-    """A sunrise: half rings around the middle of the left edge, from 0 to 255 in this many colours."""
+def rings(colours: int, size: int = SIZE, centre: tuple[float, float] = (0.5, 0.0)) -> np.ndarray:
+    """Rings from 0 to 255 in this many colours, around a centre given by its shares of the height and the width.
+
+    The default is a sunrise: half rings around the middle of the left edge.
+    """
     down, right = np.mgrid[:size, :size]
-    distance = np.hypot(down - size / 2 + 0.5, right)
+    distance = np.hypot(down - centre[0] * size + 0.5, right - centre[1] * size)
     level = np.minimum(np.floor(distance / distance.max() * colours), colours - 1)
     return level * 255 / (colours - 1)
 
@@ -43,7 +53,7 @@ def error(restored: np.ndarray, picture: np.ndarray) -> float:
 def kernel(
     picture: np.ndarray, seen: np.ndarray, pairs: int, seed: int, likelihood: Any, update: Any = None
 ) -> tuple[float, float, Any]:
-    """Error, processor seconds for a sweep, and the model; it learned from another noisy version of the picture."""
+    """Error, processor seconds for a sweep, and the model, which learned from the clean picture and other noise."""
     example = noisy(picture, np.random.default_rng([seed, 1]))
     model = mm.KernelGrid(update=update).fit(picture, example, likelihood=likelihood, pairs=pairs, rng=seed)
     return error(model.restore(seen).mean(), picture), sweep_seconds(model, seen), model
@@ -99,7 +109,7 @@ def discrete(
 
 
 def compare(colours: int, pairs: int, seeds: Any) -> dict[str, np.ndarray]:
-    """Errors of all methods on the same noisy pictures, one for each seed.
+    """Errors of all methods on the same draws of noise, one for each seed.
 
     Measured on seeds 51 to 56, with the learned likelihood of the noise and the better of both smoothings, errors of
     kernels and counts in grey levels: 50 colours with 100, 200, 500, 2400 pairs 6.9 and 9.2, 5.4 and 6.4, 5.2 and 5.2,

@@ -24,11 +24,11 @@ LONGER = {f"{name}, times as long at {TOLERANCES[-1]:g} as at {TOLERANCES[0]:g}"
 
 
 def run(setting: Setting) -> Outcome:
-    """Errors on the same noisy pictures, and seconds per sweep."""
+    """Errors on the same draws of noise, and seconds per sweep."""
     from matplotlib import pyplot
 
     from meanmap import bp
-    from meanmap_papers.loopy.denoising import kernel, noisy, rings, true_likelihood
+    from meanmap_papers.loopy.denoising import ONE_PICTURE, kernel, noisy, rings, true_likelihood
 
     size, colours = setting.choose(smoke=12, quick=50, paper=50), 100
     pairs = setting.choose(smoke=60, quick=250, paper=1200)
@@ -82,7 +82,7 @@ def run(setting: Setting) -> Outcome:
     }
     return Outcome(
         f"At ε = 0.01 the constant update differs from the full one by {shift.mean():+.2f} grey levels (spread between "
-        f"seeds {spread:.2f}); with {pairs} pairs a sweep is {ratio['linear 0.01'].value:.1f} times faster than a "
+        f"draws {spread:.2f}); with {pairs} pairs a sweep is {ratio['linear 0.01'].value:.1f} times faster than a "
         f"linear and {ratio['full'].value:.0f} times faster than a full one.",
         {
             "faster than linear": ratio["linear 0.01"],
@@ -97,6 +97,12 @@ def run(setting: Setting) -> Outcome:
         ((figure, "Error and time of full, linear and constant updates."),),
         tuple(table),
         notes=(
+            (
+                f"As in the paper the picture has {size} × {size} pixels and {colours} colours. It is a sunrise of "
+                f"rings, since the paper's are not available, with noise of standard deviation 30; there are {pairs} "
+                "pairs of neighbours, 15 sweeps and a damping of 0.3, none of which the appendix states."
+            ),
+            ONE_PICTURE,
             (
                 "The paper reports a factor of nearly 100 over linear and 10,000 over full updates. Both factors "
                 "depend on the number of pairs m: a linear message costs O(r m) and a full one O(m²), here as one "
@@ -118,9 +124,9 @@ EXPERIMENT = Experiment(
     "Full, linear and constant updates",
     "Song et al. (2011), appendix, figure 3",
     (
-        # "Slightly" has two ends in figures 1 and 3: more than nothing, and less than the spread between seeds.
+        # "Slightly" has two ends in figures 1 and 3: more than nothing, and less than the spread between draws.
         Claim(
-            "full updates err slightly less than constant ones at each ε, by less than the spread between seeds "
+            "full updates err slightly less than constant ones at each ε, by less than the spread between draws "
             "(figure 3a)",
             tuple(APART),
             0.0,
@@ -141,6 +147,13 @@ EXPERIMENT = Experiment(
             scales=("quick", "paper"),
         ),
         Claim(
+            "constant updates are substantially faster than linear and full ones (appendix 3, figure 3b), ten times or "
+            "more: with the pairs of this run, which give nearly the factor of 100 over linear ones that is printed",
+            ("faster than linear", "faster than full"),
+            10.0,
+            scales=("paper",),
+        ),
+        Claim(
             "with the pairs of this run 100 times faster than linear updates",
             "faster than linear",
             100.0,
@@ -157,5 +170,5 @@ EXPERIMENT = Experiment(
     ),
     {"smoke": 0.5, "quick": 4, "paper": 15},
     run,
-    stand_in="pictures of ours",
+    stand_in="a picture of ours",
 )

@@ -9,6 +9,7 @@ import numpy as np
 
 from meanmap_papers.dots import dots
 from meanmap_papers.experiment import Claim, Experiment, Number, Outcome, Setting
+from meanmap_papers.messages.problems import PUBLISHED
 
 __all__ = ["EXPERIMENT"]
 
@@ -41,6 +42,7 @@ def run(setting: Setting) -> Outcome:
         ((drawn(means), f"Processor seconds of {sweeps} sweeps, means of {runs} runs and their standard errors."),),
         tuple(rows),
         (
+            PUBLISHED,
             (
                 "The operator is that of the paper (`Learned.published`), with its sampler of 500,000 draws as oracle "
                 "(2000 at the smallest scale) and 200 rows of each set (fertility has 50). It is untrained before "
