@@ -90,7 +90,7 @@ def _timed(field: Any, asked: dict[str, Any]) -> tuple[Any, float, float]:
     return beliefs, time.process_time() - start[0], time.perf_counter() - start[1]
 
 
-def outcome(found: dict, chosen: dict, tasks: list[str], tuning: int, budget: int, pixels: str, pairs: int) -> Outcome:
+def outcome(found: dict, chosen: dict, tasks: list[str], tuning: int, budget: int) -> Outcome:
     """Numbers and pictures from errors and seconds (seeds, 4) of every task, method and setting."""
     numbers, sentences = {}, []
     for task in tasks:
