@@ -166,3 +166,16 @@ def test_a_smooth_function_of_two_numbers_needs_no_note():
     report = ep.infer(ep.FactorGraph(factor)).report
     assert 100 < report.counts["f: evaluations of its function"] < 1500
     assert not report.notes
+
+
+def test_an_interrupted_call_decides_nothing():
+    """The first call with 16 points is interrupted, as by another program."""
+    interruptions = iter([0.05])
+
+    def density(a, b, c):
+        if len(a) == 16:
+            time.sleep(next(interruptions, 0.0))
+        return -np.abs(a + b - c)
+
+    kind, told = choice(density, 100, vectorised=True)
+    assert kind is ep.ImportanceSampling, told

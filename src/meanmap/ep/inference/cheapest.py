@@ -34,7 +34,7 @@ _AT_ONCE = (1, 16, 256)
 # is worth a note.
 _ROUGH = 4000
 # Repetitions for a function of single points, the first of which may load or compile something; and for one of arrays
-# where a call takes less than this many seconds, as other programs may interrupt it.
+# where a call takes less than this many seconds, or longer than as many single points do: other programs interrupt it.
 _CALLS, _SHORT = 3, 0.01
 
 
@@ -75,7 +75,7 @@ def seconds_each(factor: BlackBoxFactor) -> float:
             except Exception:  # a run that comes there raises it
                 return 0.0
             taken = min(taken, time.perf_counter() - start)
-            if taken > _SHORT:
+            if _SHORT < taken <= 2 * count * best:
                 break
         each, before = taken / count, best
         best = min(best, each)
