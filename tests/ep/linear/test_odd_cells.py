@@ -185,3 +185,11 @@ def test_columns_that_share_a_name_with_a_constant_or_a_parameter_are_refused():
     with pytest.raises(ColumnError, match="'sigma' has the name of a parameter of gaussian responses: rename"):
         mm.fit("points ~ sigma", frame)
     assert mm.fit("passed ~ sigma", frame, family="bernoulli").to_frame().index.tolist() == ["Intercept", "sigma"]
+
+
+def test_columns_that_vary_by_their_rounding_are_not_called_constant():
+    rng = np.random.default_rng(3)
+    table = {"y": rng.normal(size=40), "x": 1e12 + 0.1 * rng.normal(size=40), "g": np.repeat(list("abcdefgh"), 5)}
+    for formula in ("y ~ x", "y ~ 1 + (1 + x | g)"):
+        with pytest.raises(ColumnError, match=r"'x' varies by [\d.]+ around 1e\+12.*subtract a constant"):
+            mm.fit(formula, table)

@@ -22,6 +22,7 @@ from meanmap.ep.linear.contrasts import differences, named, reference_grid
 from meanmap.ep.linear.coordinates import Coordinates
 from meanmap.ep.linear.doubts import far_outside
 from meanmap.ep.linear.draws import JointDraws, smooth, trials_of
+from meanmap.ep.linear.ends import uncertain_ends
 from meanmap.ep.linear.formula import Formula
 from meanmap.ep.linear.instead import of_a_fit
 from meanmap.ep.linear.integrate import UNSETTLED, Integrated
@@ -33,6 +34,7 @@ from meanmap.ep.linear.scaled import Scaled
 from meanmap.ep.linear.shapes import marginals
 from meanmap.ep.linear.shared import Shared, shared_names
 from meanmap.ep.linear.skewed import Skewed
+from meanmap.ep.linear.surface import Drawn
 from meanmap.ep.weighted_draws import Weighted
 from meanmap.plots.facts import Page, Section
 from meanmap.plots.intervals import away_from_zero
@@ -317,15 +319,17 @@ class Fitted(Paged, Value):
 
     @property
     def _notes(self) -> tuple[str, ...]:
-        """Those of the report, and those on components whose estimate says little, such as the shape of counts that may
-        as well be Poisson.
+        """Those of the report, and those on components: ends of intervals that are uncertain, and estimates that say
+        little, such as that of the shape of counts that may as well be Poisson.
         """
         long = {name for name, mean, sd, *_ in self._components(0.95) if sd > _LONG * abs(mean)}
         medians = {
             name: float(quantiles(*law, np.array([0.5]))[0]) for name, law, _ in self._smooth_components if name in long
         }
+        drawn = self._smooth_components if isinstance(self.model.surface, Drawn) else []
         return (
             *self.report.notes,
+            *uncertain_ends((name, *own) for name, own, _ in drawn),
             *(
                 f"the distribution of {name} has so long a tail that its mean, the estimate, and its sd say little: "
                 f"the median is {median:.4g}"

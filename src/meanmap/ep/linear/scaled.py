@@ -2,7 +2,7 @@
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 
@@ -71,10 +71,7 @@ class Scaled:
         shared = replace(shared, spread=np.where(np.isin(np.arange(len(names)), ones), 1.0, shared.spread))
         flat = shared.flat(rows.shared)
         if flat is not None:
-            value = rows.shared[0, flat]
-            raise ColumnError(
-                f"the column {names[flat]!r} is {value:g} in all rows: the intercept includes it. Remove it."
-            )
+            _refuse_flat(names[flat], rows.shared[:, flat], ": the intercept includes it. Remove it.")
         groups = tuple(_of_groups(group, share, priors) for group in rows.groups)
         base, unit, centre = 0.0, 1.0, 0.0
         if family.link == "identity":
@@ -179,9 +176,19 @@ def _of_groups(group: Groups, share: np.ndarray, priors: Collection[str]) -> Uni
     units = Units.joined(parts)
     flat = units.flat(group.design)
     if flat is not None:
-        value = group.design[0, flat]
-        raise ColumnError(f"{group.labels[flat]!r} is {value:g} in all rows, so it has no effects by group.")
+        _refuse_flat(group.labels[flat], group.design[:, flat], ", so it has no effects by group.")
     return units
+
+
+def _refuse_flat(name: str, column: np.ndarray, why: str) -> NoReturn:
+    """Refuse a column that does not vary, or by hardly more than the rounding of numbers of its size."""
+    apart = float(np.ptp(column))
+    if apart > 0:
+        raise ColumnError(
+            f"the column {name!r} varies by {apart:.1g} around {column.mean():g}, of which numbers of 64 bits keep few "
+            "digits: subtract a constant from it before the fit."
+        )
+    raise ColumnError(f"the column {name!r} is {column[0]:g} in all rows{why}")
 
 
 def _middle_and_sd(name: str, asked: object) -> tuple[float, float]:
