@@ -9,13 +9,14 @@ labels if none is a number.
 import csv
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import cache
 from itertools import chain, islice
 from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
 
-from meanmap.core.errors import EmptyError, InputError, NonFiniteError, ShapeError
+from meanmap.core.errors import ColumnError, EmptyError, InputError, NonFiniteError, ShapeError
 from meanmap.core.foreign import unmasked
 from meanmap.core.held import holds_floats, holds_numbers, holds_text, holds_times
 from meanmap.core.language import counted, in_few_words
@@ -29,6 +30,7 @@ from meanmap.core.tables.table import Table
 from meanmap.core.values import label_text
 from meanmap.io.binary import read_arrays, read_parquet
 from meanmap.io.cells import MISSING, Cells, absent_in
+from meanmap.io.dots import Dots
 from meanmap.io.lines import check_no_json, lines_of
 
 __all__ = ["MISSING", "read_columns", "read_table"]
@@ -267,6 +269,8 @@ def _text(
     places = {name: i for i, name in enumerate(names)}
     used = [places[name] for name in choose(names)]
     parts: dict[int, list[Any]] = {i: [] for i in used}
+    unclear = reader.decimal is None and reader.thousands is None and not reader.commas
+    dots = {i: Dots(reader.marks) for i in used if unclear and names[i] not in (*labels, *said)}
     done = 0
     while block := list(islice((row for row in rows if row), ROWS_AT_ONCE)):
         for number, row in enumerate(block):
@@ -279,16 +283,31 @@ def _text(
         if not done and len(names) == 1 and names[0] not in labels:
             _refuse_spaces(names[0], block, path)
         for i, made in parts.items():
-            made.append(reader.read([row[i] for row in block], names[i] in labels))
+            made.append(reader.read(column := [row[i] for row in block], names[i] in labels))
+            if i in dots:
+                dots[i].look(column)
         done += len(block)
     if not done:
         raise EmptyError(f"{path} has a header and no rows.")
     inferred: list[str] = []
 
-    def evidence() -> str:
+    @cache
+    def comma() -> tuple[str, str] | None:
+        """The first column, and a cell of it, that shows that commas are decimal marks."""
         shown = ((names[i], reader.decimal_comma(made)) for i, made in parts.items() if names[i] not in labels)
-        return next((f" (likely, as {name!r} holds {word!r})" for name, word in shown if word), "")
+        return next(((name, word) for name, word in shown if word), None)
 
+    def evidence() -> str:
+        found = comma()
+        return f" (likely, as {found[0]!r} holds {found[1]!r})" if found else ""
+
+    for i, seen in dots.items():
+        if seen.possible and seen.dotted and (seen.short or comma()):
+            beside = f" beside {seen.short!r}" if seen.short else ""
+            raise ColumnError(
+                f"the column {names[i]!r} of {path} holds {seen.dotted!r}{beside}: if dots separate thousands"
+                f"{evidence()}, say thousands='.'; if they are decimal points, kinds={{{names[i]!r}: 'number'}}."
+            )
     found = {
         names[i]: reader.joined(made, names[i], names[i] in labels, path, tell, inferred, names[i] in said, evidence)
         for i, made in parts.items()
