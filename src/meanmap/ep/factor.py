@@ -203,6 +203,11 @@ class Factor(eqx.Module):
         """Whether its messages depend on no incoming one, so that they are sent first."""
         return False
 
+    @property
+    def silent(self) -> np.ndarray:
+        """Which members say nothing, whatever comes in."""
+        return np.zeros(self.plate or 1, bool)
+
     @abstractmethod
     def answer(self, incoming: tuple[Any, ...], power: Array, key: jax.Array) -> Answer:
         """Outgoing messages.

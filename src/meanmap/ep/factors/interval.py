@@ -45,6 +45,9 @@ class Interval(Factor):
     the message follows from the derivatives of log Z in m (Minka 2001), with no division of variances. Where the
     interval leaves less than half of the variance these would cancel: narrow intervals and far tails are integrated.
 
+    Sharp intervals of one number (`noise=0`) are one, what they have in common: its message is sent by the first row, and
+    those of the others are flat.
+
     Examples
     --------
     >>> from meanmap import ep
@@ -92,6 +95,18 @@ class Interval(Factor):
     def has_density(self) -> bool:
         """It is one of numbers."""
         return True
+
+    @property
+    def members(self) -> np.ndarray:
+        """Which member of the variable z each row is about."""
+        index = self.arguments[0].index
+        return np.broadcast_to(index, (self.plate or 1,)) if len(index) == 1 else index
+
+    @property
+    def silent(self) -> np.ndarray:
+        """Rows without ends."""
+        _, low, high = self.arguments
+        return np.broadcast_to((low.values == -np.inf) & (high.values == np.inf), (self.plate or 1,))
 
     def log_density(self, *numbers: Any) -> jax.Array:
         """The log of the probability that z and noise are within."""

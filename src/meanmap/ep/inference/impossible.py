@@ -34,9 +34,8 @@ def excluded(factors: tuple[Factor, ...]) -> str:
         if isinstance(factor, Interval) and factor.noise == 0:
             z, low, high = factor.arguments
             held = ends.setdefault(z.name, [np.full(z.variable.plate or 1, sign * np.inf) for sign in (-1, 1)])
-            members = np.broadcast_to(z.index, (factor.plate or 1,)) if len(z.index) == 1 else z.index
-            np.maximum.at(held[0], members, low.values)
-            np.minimum.at(held[1], members, high.values)
+            np.maximum.at(held[0], factor.members, low.values)
+            np.minimum.at(held[1], factor.members, high.values)
             wrong = np.flatnonzero(held[0] >= held[1])
             if len(wrong):
                 where = "" if z.variable.plate is None else f" at [{wrong[0]}]"

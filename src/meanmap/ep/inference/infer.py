@@ -29,6 +29,7 @@ from meanmap.ep.inference.cheapest import cheapest, rough
 from meanmap.ep.inference.drawn import drawn_posterior
 from meanmap.ep.inference.exclusive import exclusive
 from meanmap.ep.inference.impossible import contradicted, excluded, forbidden, touching, without_room
+from meanmap.ep.inference.intersected import intersected
 from meanmap.ep.inference.joined import Joined
 from meanmap.ep.inference.modes import are_narrow, from_mode
 from meanmap.ep.inference.order import along, chosen_schedule
@@ -330,7 +331,7 @@ def _ready(
     third says by factor which way was chosen for a function on the host that had none.
     """
     ready, hosts, choices = [], {}, {}
-    for at, factor in enumerate(sorted(model.factors, key=lambda f: not f.constant)):
+    for at, factor in enumerate(sorted(intersected(model.factors), key=lambda f: not f.constant)):
         if alpha != 1 and factor.approximate and not factor.powered:
             raise ParameterError(
                 f"power is {alpha:g}, and {factor.name} is defined for power 1 only: leave power out, or give its "

@@ -48,7 +48,9 @@ def met_once(factors: tuple[Factor, ...]) -> bool:
     for factor in factors:
         for argument in (a for a in factor.arguments if not factor.constant and not a.known):
             rows = met.setdefault(argument.name, np.zeros(argument.variable.plate or 1, int))
-            np.add.at(rows, argument.index, (factor.plate or 1) if argument.plate is None else 1)
+            says = ~factor.silent
+            number = says.sum() if argument.plate is None else says if argument.plate == factor.plate else 1
+            np.add.at(rows, argument.index, number)
     return all((rows <= 1).all() for rows in met.values())
 
 
