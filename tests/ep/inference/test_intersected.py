@@ -5,7 +5,7 @@ import pytest
 from scipy.stats import norm, truncnorm
 
 from meanmap import ep
-from meanmap.ep.inference.intersected import intersected
+from meanmap.ep.factors.interval import intersected
 
 
 def exactly(low, high):

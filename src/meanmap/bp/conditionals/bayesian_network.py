@@ -270,7 +270,8 @@ class BayesianNetwork(Paged):
         They are too narrow where a jump or a bend too small to detect lies at or between the two values, and cover .76
         to .87 where one of these is at a bend: cut the cause into labels if you know of one. Rules on two columns, such
         as whether two signs agree, are found and adjusted for where these are clear; rules on three columns that no
-        pair of them shows are not: make such a rule a column of its own. For plain lines with noise of one size
+        pair of them shows are not: make such a rule a column of its own. Of dates that span more than a year the time
+        of the year is adjusted for, too; other waves and cycles are noted. For plain lines with noise of one size
         intervals are 1.1 to 1.3 times as wide as those of least squares, which assume linearity: regressions that are
         straight in the cause, curved and rough are averaged, weighted by their evidence (Hoeting et al. 1999).
         Of a whole-number dose with few values the rows of both values are compared: then they are up to twice

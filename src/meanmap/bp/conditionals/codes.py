@@ -58,11 +58,15 @@ def notes_of_codes(
     for name in adjusted:
         column = columns[name]
         if column.column.kind == "time":
+            times = column.in_unit(numbers[name][:, 0])
+            found = cycles(times, left, units)
             notes += [
                 f"{name!r} counts as a number with smooth effects, but {on!r} varies with {cycle} of {name!r}: "
                 "make it a column of its own, and draw its arrows."
-                for cycle in cycles(column.in_unit(numbers[name][:, 0]), left, units)
+                for cycle in found
             ]
+            if not found and _is_uneven(times, left, units):
+                notes.append(f"{name!r} counts as a number with smooth effects, but {on!r} varies with it {OF_STEPS}")
         if column.column.kind not in ("number", "count") or column.told is not None:
             continue
         values = column.back(numbers[name][:, 0])

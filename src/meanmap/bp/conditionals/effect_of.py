@@ -13,6 +13,7 @@ from meanmap.bp.conditionals.few_behind import mean_of_few
 from meanmap.bp.conditionals.given_parents import joined
 from meanmap.bp.conditionals.labels_given_parents import LabelsGivenParents
 from meanmap.bp.conditionals.laws import pooled_note
+from meanmap.bp.conditionals.seasons import seasons
 from meanmap.bp.conditionals.two_arms import TwoArms, compared, functions, quartiles_apart
 from meanmap.core.errors import EmptyError, InputError
 from meanmap.core.language import in_percent, with_and
@@ -96,8 +97,8 @@ def effect_of(
     for name in (of, *(adjusted or ())):
         if columns[name].labels is None:
             notes += counters(columns[name].back(used[name][:, 0]), repr(name))
-    z = joined([used[name] for name in adjusted or ()], n)
-    widths = tuple(used[name].shape[1] for name in adjusted or ())
+    parts = [part for name in adjusted or () for part in (used[name], *seasons(columns[name], used[name]))]
+    z, widths = joined(parts, n), tuple(part.shape[1] for part in parts)
     at = levels = None
     if columns[on].labels is None:
         order = np.argsort(raw[:, 0], kind="stable")

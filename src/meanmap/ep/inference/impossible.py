@@ -6,7 +6,7 @@ import numpy as np
 
 from meanmap.ep.factor import Factor
 from meanmap.ep.factors.gaussian import Dot, Sum
-from meanmap.ep.factors.interval import Interval
+from meanmap.ep.factors.interval import Common, is_sharp
 from meanmap.ep.factors.table import Table
 from meanmap.ep.graph import FactorGraph
 from meanmap.ep.inference.block import Block
@@ -29,20 +29,18 @@ _ENDS, _ENDS_AFTERWARDS, _ROUNDING = 1000, 20_000, 1e-12
 
 def excluded(factors: tuple[Factor, ...]) -> str:
     """Which sharp intervals of one unknown have nothing in common, in words; empty where all have."""
-    ends: dict[str, list[np.ndarray]] = {}
-    for factor in factors:
-        if isinstance(factor, Interval) and factor.noise == 0:
-            z, low, high = factor.arguments
-            held = ends.setdefault(z.name, [np.full(z.variable.plate or 1, sign * np.inf) for sign in (-1, 1)])
-            np.maximum.at(held[0], factor.members, low.values)
-            np.minimum.at(held[1], factor.members, high.values)
-            wrong = np.flatnonzero(held[0] >= held[1])
-            if len(wrong):
-                where = "" if z.variable.plate is None else f" at [{wrong[0]}]"
-                return (
-                    f"{z.name!r}{where} would have to be above {held[0][wrong[0]]:g} and below {held[1][wrong[0]]:g} "
-                    f"by {factor.name} and the intervals before it"
-                )
+    common: dict[str, Common] = {}
+    for factor in filter(is_sharp, factors):
+        z = factor.arguments[0]
+        held = common.setdefault(z.name, Common(z.variable.plate or 1))
+        held.add(factor)
+        wrong = np.flatnonzero(held.low >= held.high)
+        if len(wrong):
+            where = "" if z.variable.plate is None else f" at [{wrong[0]}]"
+            return (
+                f"{z.name!r}{where} would have to be above {held.low[wrong[0]]:g} and below {held.high[wrong[0]]:g} by "
+                f"{factor.name} and the intervals before it"
+            )
     return ""
 
 
@@ -66,7 +64,7 @@ def touching(model: FactorGraph, afterwards: bool = False) -> str:
     Ends are rows × x ≤ most. By Farkas' lemma there is room unless weights, not all 0, leave nothing of the rows and 0
     or less of the ends.
     """
-    sharp: Any = [f for f in model.factors if isinstance(f, Interval) and f.noise == 0]
+    sharp: Any = [*filter(is_sharp, model.factors)]
     block = Block.of(model.variables, tuple(factor for factor in model.factors if isinstance(factor, Dot | Sum)))
     least, most_ends = (1, _ENDS_AFTERWARDS) if afterwards else (2, _ENDS)
     if len(sharp) < least or not block.linear or 2 * sum(f.plate or 1 for f in sharp) > most_ends:
@@ -118,7 +116,7 @@ def forbidden(run: Run, state: State) -> str:
 
 def without_room(factors: tuple[Factor, ...], log_evidence: float) -> str:
     """Which sharp intervals exclude one another by way of other factors, in words; empty where none do."""
-    sharp = [factor.name for factor in factors if isinstance(factor, Interval) and factor.noise == 0]
+    sharp = [factor.name for factor in filter(is_sharp, factors)]
     if len(sharp) > 0 and log_evidence < _LEAST:
         return f"the sharp ends of {', '.join(sharp)} leave no value that the other factors allow"
     return ""

@@ -22,6 +22,7 @@ from meanmap.ep.calls import accounting
 from meanmap.ep.factor import Factor, replaced
 from meanmap.ep.factors.blackbox import BlackBoxFactor
 from meanmap.ep.factors.gaussian import Dot
+from meanmap.ep.factors.interval import intersected
 from meanmap.ep.graph import FactorGraph
 from meanmap.ep.inference.afterwards import log_evidence, undefined_functions, zero_density
 from meanmap.ep.inference.averaged import averaged
@@ -29,7 +30,6 @@ from meanmap.ep.inference.cheapest import cheapest, rough
 from meanmap.ep.inference.drawn import drawn_posterior
 from meanmap.ep.inference.exclusive import exclusive
 from meanmap.ep.inference.impossible import contradicted, excluded, forbidden, touching, without_room
-from meanmap.ep.inference.intersected import intersected
 from meanmap.ep.inference.joined import Joined
 from meanmap.ep.inference.modes import are_narrow, from_mode
 from meanmap.ep.inference.order import along, chosen_schedule
