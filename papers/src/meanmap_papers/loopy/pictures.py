@@ -37,7 +37,8 @@ def run(setting: Setting) -> Outcome:
     for at, source in enumerate(SOURCES):
         apart = Number.mean(constant[:, at] - linear[:, at])
         numbers[APART.format(source)] = apart
-        rows.append((source, *(str(Number.mean(each[:, at])) for each in (constant, linear)), str(apart)))
+        errors = Number.mean(constant[:, at]), Number.mean(linear[:, at])
+        rows.append((source, str(errors[0]), str(errors[1]), str(apart)))
     figure = Figure(figsize=(8, 3.6), layout="constrained")
     axes = figure.subplots()
     names = [f"{at + 1}" for at in range(number)]

@@ -45,8 +45,8 @@ class Interval(Factor):
     the message follows from the derivatives of log Z in m (Minka 2001), with no division of variances. Where the
     interval leaves less than half of the variance these would cancel: narrow intervals and far tails are integrated.
 
-    Sharp intervals of one number (`noise=0`) are one, what they have in common: its message is sent by the first row, and
-    those of the others are flat.
+    Sharp intervals of one number (`noise=0`) are one, what they have in common: its message is sent by the first row,
+    and those of the others are flat.
 
     Examples
     --------
