@@ -12,6 +12,8 @@ __all__ = ["Weighted", "apart", "pareto_shape"]
 
 # The log of the largest mean square of weights, relative to that of their mean.
 _MOST = 50.0
+# Where standard deviations are off by this factor, means and the log evidence are in doubt, too.
+_FAR = 2.0
 
 
 @dataclass(frozen=True)
@@ -86,4 +88,7 @@ def apart(times: np.ndarray, effective: Any, least: float, names: Sequence[str],
     named = np.flatnonzero(logs > np.maximum(least, 3 / np.sqrt(2 * np.asarray(effective))))
     worst = named[np.argsort(-logs[named])]
     found = [f"{in_digits(float(times[at]))} times as large for {names[at]}" for at in worst]
-    return f"weighted draws give standard deviations {in_few_words(found, most or len(found))}" if found else ""
+    if not found:
+        return ""
+    besides = ", and means and the log evidence may be wrong, too" if logs[worst[0]] >= np.log(_FAR) else ""
+    return f"weighted draws give standard deviations {in_few_words(found, most or len(found))}{besides}"

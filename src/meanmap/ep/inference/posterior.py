@@ -24,7 +24,7 @@ from meanmap.ep.inference.pages import posterior_page
 from meanmap.ep.inference.record import OF_NO_FIXED_POINT, Record
 from meanmap.ep.inference.separate import LeftOut
 from meanmap.ep.inference.ties import TOO_WIDE
-from meanmap.ep.inference.together import LOOSE, NARROW, labels_in_loops, together
+from meanmap.ep.inference.together import LOOSE, NARROW, labels_in_loops, scales_in_loops, together
 from meanmap.ep.inference.weighted import met_once, weighted_notes
 from meanmap.ep.instead import of_posterior
 from meanmap.ep.sweeps.plan import Plan, State, beliefs, fetched, start, unpadded
@@ -136,12 +136,15 @@ class Posterior(Paged, Mapping[str, Family]):
         if not (record.impossible or record.outgrown):
             record.in_loops, measured = labels_in_loops(factors), bool(record.advice)
             loops = together(model.variables, factors, messages, found, record.converged, measured)
+            scales = tuple(filter(None, [scales_in_loops(factors)]))
             # The ties that are left are those of two unknowns in other factors.
-            record.advice = loops.notes or record.advice
+            record.advice = (*(loops.notes or record.advice), *scales)
             record.narrow = bool(record.advice)
             record.wide = any(TOO_WIDE in note for note in record.advice)
             if record.converged and not record.without_value:
                 apart, record.elsewhere = weighted_notes(plan, state, model.variables, factors, messages, found)
+                # Draws take the precision as it is believed to be.
+                apart = None if scales else apart
                 # Draws are no better than integrals over unknowns that no other factor meets.
                 integrals = not (record.effective or record.hosts) and met_once(factors)
                 record.apart = "" if integrals or (record.at_once and not record.effective) else apart or ""
@@ -150,7 +153,7 @@ class Posterior(Paged, Mapping[str, Family]):
                     apart, record.elsewhere = by_draws(model.variables, factors, found, log_evidence, known)
                     record.apart = apart or ""
                     if apart is None and loops.least < NARROW:
-                        record.advice, record.narrow = (loops.told,), True
+                        record.advice, record.narrow = (loops.told, *scales), True
         if as_vector is not None:
             model, found = as_vector.given, as_vector.apart(found, jax.tree.map(fetched, messages))
         report = record.report(policy, log_evidence, found)

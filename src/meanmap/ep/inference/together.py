@@ -6,12 +6,13 @@ import numpy as np
 
 from meanmap.core.language import with_and
 from meanmap.ep.factor import Factor
+from meanmap.ep.factors.precision import GaussianPrecision
 from meanmap.ep.inference.block import Beliefs, Block, NotMeasured, diagonal, is_cyclic
 from meanmap.ep.inference.ties import LESS
 from meanmap.ep.variables import Variable
 from meanmap.families import Bernoulli, Categorical, MultivariateNormal, Normal
 
-__all__ = ["LOOSE", "NARROW", "Loops", "labels_in_loops", "together"]
+__all__ = ["LOOSE", "NARROW", "Loops", "labels_in_loops", "scales_in_loops", "together"]
 
 # Separate beliefs narrower than this, over what the joint one says, are worth a note; with functions, whose curvature
 # is only looked at in one place, narrower than that. Those that are wider than the last need no other look.
@@ -104,6 +105,22 @@ def labels_in_loops(factors: tuple[Factor, ...]) -> str:
         "Probabilities and the log evidence are approximate, often too near 0 or 1 where labels depend on each other "
         "strongly. Of tables mm.bp.CliqueTree computes exact ones where loops are not too many"
     )
+
+
+def scales_in_loops(factors: tuple[Factor, ...]) -> str:
+    """A note where groups share an unknown mean and precision, which have separate beliefs; else empty."""
+    for factor in factors:
+        if not isinstance(factor, GaussianPrecision) or factor.plate is None:
+            continue
+        mean, x, precision = factor.arguments
+        if mean.known or x.known or any(len(np.unique(a.index)) == factor.plate for a in (mean, precision)):
+            continue
+        return (
+            f"{mean.name!r} and {precision.name!r} have separate beliefs and meet in {factor.name} for each "
+            f"{x.name!r}: the standard deviation of {precision.name!r} comes out too small, in simulations .55 to 1 "
+            "times what it should be, and the log evidence was off by up to .2. mm.fit integrates over both"
+        )
+    return ""
 
 
 def _alike(named: list[str], variables: dict[str, Variable], beliefs: Beliefs) -> list[str]:
