@@ -92,8 +92,9 @@ class Sentinels:
         column = np.asarray(column)
         times = column.dtype.kind == "M"
         digits = _far_day if times else _digits
-        numbers = seconds(column) if times else column.astype(np.float64)
-        numbers = rest = numbers[np.isfinite(numbers)]
+        numbers = seconds(column) if times else column.astype(np.float64, copy=False)
+        finite = np.isfinite(numbers)
+        numbers = rest = numbers if finite.all() else numbers[finite]
         peeled: list[float] = []
         far: set[float] = set() if times else _after_gaps(numbers)
         while len(rest) >= LEAST_OTHERS and len(peeled) < MOST:
@@ -145,10 +146,10 @@ class Sentinels:
         >>> Sentinels.nines(np.r_[incomes, [99000.0] * 15]) is None
         True
         """
-        if (numbers := _finite(column)) is None:
+        if (numbers := _finite(column)) is None or not _are_whole(numbers):
             return None
         values, counts = np.unique(numbers, return_counts=True)
-        if len(values) < DIFFERENT or counts.max() < SPIKE[0] or (values != np.rint(values)).any():
+        if len(values) < DIFFERENT or counts.max() < SPIKE[0]:
             return None
         k = int(counts.argmax())
         digits, others = f"{values[k]:.12g}", np.delete(counts, k)
@@ -171,14 +172,16 @@ class Sentinels:
         """
         if (numbers := _finite(column)) is None:
             return None
+        count = len(numbers) - int(np.count_nonzero(numbers))
+        if not 2 <= count <= len(numbers) - count or numbers.min() < 0:
+            return None
         rest = numbers[numbers != 0]
-        count = len(numbers) - len(rest)
-        if not 2 <= count <= len(rest) or rest.min() <= 0 or len(np.unique(rest)) < DIFFERENT:
+        if len(np.unique(rest)) < DIFFERENT:
             return None
         low, middle, high = np.quantile(rest, [0.05, 0.5, 0.95])
         apart = rest.min() >= BELOW * (rest.max() - rest.min()) and _is_spike(count, rest)
         near = not apart and (rest.min() < LEAST_SHARE * middle or low < LOW_SHARE * middle)
-        counts = (rest == np.rint(rest)).all() and COUNTED[0] < rest.var() / rest.mean() < COUNTED[1]
+        counts = _are_whole(rest) and COUNTED[0] < rest.var() / rest.mean() < COUNTED[1]
         if near or counts or middle - low < SYMMETRIC * (high - middle):
             return None
         return cls((0.0,), (count,), len(numbers), float(rest.min()), float(rest.max()))
@@ -257,7 +260,7 @@ def _after_gaps(numbers: np.ndarray) -> set[float]:
     """Codes that gaps separate from whole numbers, of which they are no tail: above them, or negative ones below."""
     if not len(numbers) or not (_is_usual(numbers.max()) or -MOST <= numbers.min() < 0 or _is_usual(numbers.min())):
         return set()
-    if (numbers != np.rint(numbers)).any():
+    if not _are_whole(numbers):
         return set()
     values, counts = np.unique(numbers, return_counts=True)
     below = {code for code in _after_gap(values[::-1], counts[::-1]) if code < 0}
@@ -293,7 +296,15 @@ def _beyond(value: float, low: float, high: float) -> float:
 def _finite(column: Array) -> np.ndarray | None:
     """The finite numbers of a column; None if it does not hold numbers."""
     numbers = np.asarray(column)
-    return numbers[np.isfinite(numbers)].astype(np.float64) if numbers.dtype.kind in "fiu" else None
+    if numbers.dtype.kind not in "fiu":
+        return None
+    finite = np.isfinite(numbers)
+    return (numbers if finite.all() else numbers[finite]).astype(np.float64, copy=False)
+
+
+def _are_whole(numbers: np.ndarray) -> bool:
+    """Whether all are whole numbers; of most others the first thousand tell."""
+    return all(bool((some == np.rint(some)).all()) for some in (numbers[:1000], numbers[1000:]))
 
 
 def _is_spike(count: int, others: np.ndarray) -> bool:

@@ -231,13 +231,16 @@ def _odd_cells(formula: Formula, texts: Collection[str], family: Family) -> list
             codes = Sentinels.in_column(column)
             if codes is not None:
                 found.append(codes.note(where, _REPLACED, "group" if name in formula.grouping else ""))
-            others = np.flatnonzero(~np.isin(column, codes.values)) if codes else np.arange(len(column))
+            numbers, kept = column, formula.rows.kept
+            if codes is not None:
+                others = ~np.isin(column, codes.values)
+                numbers, kept = column[others], kept[others]
             # With half a count more, counts of 0 have a logarithm.
             half = _HALF if family.link == "log" and name in formula.of_response and column.min() == 0 else 0.0
-            wild = WildCells.of(column[others] + half)
+            wild = WildCells.of(numbers + half if half else numbers)
             if wild is not None:
-                rows = in_few_words([str(formula.rows.kept[others[row]]) for row in wild.rows], 1)
-                first = column[others[wild.rows[0]]]
+                rows = in_few_words([str(kept[row]) for row in wild.rows], 1)
+                first = numbers[wild.rows[0]]
                 advice = " from all others, and may dominate the estimates: if it is an error, leave the row out"
                 if family.heavy and name in formula.of_response:
                     advice = " from all others: family t gives it little weight, and it shows in a smaller nu"

@@ -146,11 +146,13 @@ class Formula:
     @property
     def empty(self) -> tuple[str, ...]:
         """Combinations of labels among these effects that no row has."""
-        none = {name for name, column in zip(self.names, self.rows.shared.T, strict=True) if not column.any()}
         terms = self.matrices.common.terms.values() if self.matrices.common is not None else ()
         labels = [
             term for term in terms if sum(each.kind == "categoric" for each in getattr(term, "components", ())) > 1
         ]
+        if not labels:
+            return ()
+        none = {name for name, column in zip(self.names, self.rows.shared.T, strict=True) if not column.any()}
         return tuple(name for term in labels for name in map(_whole, term.labels) if name in none)
 
     @property

@@ -75,7 +75,7 @@ def as_frame(
     pandas: Any = import_module("pandas")
     length = len(data[known[0]]) if known else 0
     columns = {name: _column(data[name], pandas) for name in names}
-    frame = pandas.DataFrame(columns, index=range(length))
+    frame = pandas.DataFrame(columns, index=range(length), copy=False)
     gaps = frame.isna().to_numpy()
     if missing != "drop" and gaps.any():
         counts = ", ".join(f"{name!r} ({int(n)})" for name, n in zip(names, gaps.sum(0), strict=True) if n)
@@ -83,12 +83,13 @@ def as_frame(
     kept = np.flatnonzero(~gaps.any(axis=1))
     if not len(kept):
         raise InputError(f"{argument} has no rows{' that are complete' * bool(length)}; expected at least one.")
-    frame = frame.iloc[kept].reset_index(drop=True)
+    if len(kept) < length:
+        frame = frame.iloc[kept].reset_index(drop=True)
     for name in names:
         values = frame[name].to_numpy()
-        if holds_floats(values) and not np.isfinite(values).all():
+        largest = float(max(values.max(), -values.min())) if holds_floats(values) else 1.0
+        if not np.isfinite(largest):
             raise NonFiniteError(f"column {name!r} of {argument} holds {values[~np.isfinite(values)][0]}.")
-        largest = float(np.abs(values).max()) if holds_floats(values) else 1.0
         if not (largest == 0 or _LEAST < largest < _MOST):
             raise ColumnError(
                 f"the largest number of column {name!r} of {argument} is {largest:.3g}, whose square is not a number "

@@ -6,6 +6,7 @@ import numpy as np
 
 from meanmap.ep.linear.elimination import joint_of
 from meanmap.ep.linear.family import Family, Observed
+from meanmap.ep.linear.joint import Joint
 from meanmap.ep.linear.predictor import Predictor, Prior
 
 __all__ = ["Sites", "has_many_rows", "sites_at_mode"]
@@ -22,10 +23,11 @@ _MANY, _SHARE = 20_000, 16
 
 
 class Sites(NamedTuple):
-    """A site exp(shift η − weight η² / 2) on each predictor."""
+    """A site exp(shift η − weight η² / 2) on each predictor, and the joint belief where it is known."""
 
     weights: np.ndarray
     shifts: np.ndarray
+    joint: Joint | None = None
 
 
 def sites_at_mode(
@@ -60,7 +62,8 @@ def _at_mode(
     sites, height = _sites(family, observed, predictor.at(theta), parameters, step)
     height += _log_prior(predictor, prior, theta)
     for _ in range(_STEPS):
-        full = joint_of(predictor, prior, *sites).mean - theta
+        joint = joint_of(predictor, prior, sites.weights, sites.shifts)
+        sites, full = sites._replace(joint=joint), joint.mean - theta
         along = predictor.at(full)
         if np.sqrt(sites.weights @ along**2) < _NEAR:
             break

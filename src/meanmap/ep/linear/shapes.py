@@ -46,19 +46,21 @@ def marginals(model: Integrated, combinations: np.ndarray, judged: Weighted | No
     Where combinations of the effects that all rows share are so skewed that only draws of all effects can be trusted,
     as at a label without events, they are those of draws, if there are any.
     """
-    law = _without_draws(model, combinations, judged)
     shared = len(model.components.fixed[0][0]) if model.components.fixed else 0
     if model.family.exact or not shared or combinations[:, shared:].any():
-        return law
-    chosen = np.flatnonzero(np.abs(skewness(model, combinations)) > ROUGH)
+        return _without_draws(model, combinations, judged)
+    skew = skewness(model, combinations)
+    law, chosen = _without_draws(model, combinations, judged, skew), np.flatnonzero(np.abs(skew) > ROUGH)
     if not len(chosen) or model.effect_draws is None:
         return law
     asked, nodes = sparse.csr_array(combinations[chosen]), range(len(model.nodes))
     return law.replaced(chosen, np.stack([model.effect_draws.given(node, asked) for node in nodes], axis=1))
 
 
-def _without_draws(model: Integrated, combinations: np.ndarray, judged: Weighted | None) -> Shaped:
-    """Marginal distributions by runs or by rows.
+def _without_draws(
+    model: Integrated, combinations: np.ndarray, judged: Weighted | None, first: np.ndarray | None = None
+) -> Shaped:
+    """Marginal distributions by runs or by rows; `first` are the skewnesses given the first node, where known.
 
     The density at a value z is the Normal density times the mean of the ratio of likelihood and sites over all effects
     given z; this mean is approximated by the product of the means of single rows (Cseke & Heskes 2011). The
@@ -86,7 +88,8 @@ def _without_draws(model: Integrated, combinations: np.ndarray, judged: Weighted
         if left <= 0:
             continue
         law = _Rows.at(node, model)
-        skewness = np.abs(law.skewness(toward / sds[:, at, None]))
+        known = first is not None and not at
+        skewness = np.abs(first if known else law.skewness(toward / sds[:, at, None]))
         if not at and judged is not None:
             skew = np.maximum(skewness, _VERY * (judged.effective < _FEW))
             runs = _by_runs(model, combinations, means[:, 0], sds[:, 0], skew)

@@ -223,15 +223,17 @@ def settle(
         )
         log_evidence = joint.log_normaliser - prior.log_normaliser(sizes) + float(gains.sum())
         return Settled(predictor.at(joint.mean), weights, shifts, joint, log_evidence, gains, 1, 0.0, True)
-    joint, share, before, sweep = joint_of(predictor, prior, weights, shifts), min(1.0, longest), None, 0
+    known = start.joint if isinstance(start, Sites) else None
+    joint = joint_of(predictor, prior, weights, shifts) if known is None else known
+    share, before, sweep = min(1.0, longest), None, 0
     pushed = earlier = None
     while True:
         sweep += 1
         means, variances = predictor.at(joint.mean), joint.of_rows
         if not (np.isfinite(means).all() and (variances > 0).all()):
             raise np.linalg.LinAlgError("the joint belief is not positive")
-        known = Predictors(means, variances, weights, shifts)
-        gains, tilted_means, tilted_variances, thirds = known.tilted(family, observed, parameters)
+        belief = Predictors(means, variances, weights, shifts)
+        gains, tilted_means, tilted_variances, thirds = belief.tilted(family, observed, parameters)
         left = np.stack([(tilted_means - means) / np.sqrt(variances), tilted_variances / variances - 1])
         moved = float(np.abs(left).max(initial=0))
         # Together the rows move a combination by at most the sum of their moves; after a sweep the bound is sharper.

@@ -66,7 +66,8 @@ class Units:
 
     def flat(self, matrix: np.ndarray) -> int | None:
         """The first column that does not vary."""
-        found = np.flatnonzero(self.spread <= 1e-12 * np.abs(matrix).max(0, initial=0))
+        largest = np.maximum(matrix.max(0, initial=0), -matrix.min(0, initial=0))
+        found = np.flatnonzero(self.spread <= 1e-12 * largest)
         return int(found[0]) if len(found) else None
 
     def scaled(self, matrix: np.ndarray) -> np.ndarray:
