@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 from scipy.fft import dct
-from scipy.ndimage import convolve, gaussian_filter, median_filter, uniform_filter
+from scipy.ndimage import convolve, gaussian_filter, median_filter
 
 from meanmap.core.points import slices
 
@@ -109,16 +109,40 @@ def like_patches(image: np.ndarray, noise: float, width: float, guide: np.ndarra
     """
     judged, excess = (image, 2 * noise**2) if guide is None else (guide, 0.0)
     height, breadth = image.shape
-    around, beside = np.pad(image, REACH, mode="symmetric"), np.pad(judged, REACH, mode="symmetric")
-    total, weight = np.zeros(image.shape), np.zeros(image.shape)
-    for i in range(2 * REACH + 1):
-        for j in range(2 * REACH + 1):
-            at = slice(i, i + height), slice(j, j + breadth)
-            apart = uniform_filter((beside[at] - judged) ** 2, PATCH, mode="reflect")
+    around = np.pad(image, REACH, mode="symmetric")
+    beside = np.pad(judged, REACH + PATCH // 2, mode="symmetric")
+    rows, columns = slice(REACH, REACH + height), slice(REACH, REACH + breadth)
+    # A pixel is like itself; others come in pairs, on opposite sides of the pixel, and are as like as each other.
+    total, weight = image.copy(), np.ones(image.shape)
+    for down in range(REACH + 1):
+        for right in range(-REACH if down else 1, REACH + 1):
+            last = beside.shape[1] - REACH + max(-right, 0)
+            at = slice(REACH - down, len(beside) - REACH), slice(REACH - max(right, 0), last)
+            apart = _patches((beside[at] - beside[_moved(at[0], down), _moved(at[1], right)]) ** 2)
             alike = np.exp(-np.maximum(apart - excess, 0) / (width * noise) ** 2)
-            total += alike * around[at]
-            weight += alike
+            after = alike[down:, max(right, 0) :][:, :breadth]
+            before = alike[:height, max(-right, 0) :][:, :breadth]
+            total += after * around[_moved(rows, down), _moved(columns, right)]
+            total += before * around[_moved(rows, -down), _moved(columns, -right)]
+            weight += after
+            weight += before
     return total / weight
+
+
+def _moved(at: slice, by: int) -> slice:
+    return slice(at.start + by, at.stop + by)
+
+
+def _patches(image: np.ndarray) -> np.ndarray:
+    """The mean of each patch that is inside of the image."""
+    height, breadth = (size - PATCH + 1 for size in image.shape)
+    rows = image[:height].copy()
+    for k in range(1, PATCH):
+        rows += image[k : k + height]
+    found = rows[:, :breadth].copy()
+    for k in range(1, PATCH):
+        found += rows[:, k : k + breadth]
+    return found / PATCH**2
 
 
 def least_varying_line(image: np.ndarray, length: int) -> tuple[np.ndarray, np.ndarray]:

@@ -17,6 +17,8 @@ from meanmap.bp.surroundings.estimates import (
 __all__ = ["noise_alone", "noise_of", "surroundings"]
 
 SCALES = (16, 8, 4, 2, 1)
+# At most this share of the pixels is darker than pepper or lighter than salt.
+ENDS = 0.01
 
 
 def noise_alone(clean: list[np.ndarray], noisy: list[np.ndarray]) -> tuple[float, float] | None:
@@ -68,7 +70,12 @@ def surroundings(image: np.ndarray, noise: tuple[float, float] | None = None) ->
 
 
 def _within(image: np.ndarray) -> np.ndarray:
-    """The image with its darkest and lightest pixels missing, which salt and pepper may have put there."""
-    there = ~np.isnan(image)
-    inner = np.where((image > image[there].min()) & (image < image[there].max()), image, np.nan)
+    """The image with its darkest and lightest pixels missing, which salt and pepper may have put there.
+
+    A few pixels may be darker or lighter than pepper and salt, which are the value of many.
+    """
+    seen = image[~np.isnan(image)]
+    near = np.quantile(seen, (ENDS, 1 - ENDS), method="nearest")
+    ends = [seen.min(), seen.max(), *(value for value in near if np.mean(seen == value) > ENDS)]
+    inner = np.where(np.isin(image, ends), np.nan, image)
     return image if np.isnan(inner).all() else inner
