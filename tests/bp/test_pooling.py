@@ -51,6 +51,12 @@ def test_without_gaps_nothing_is_lost():
     assert found.freedom == pytest.approx(20 / 22 * 19)
 
 
+def test_estimates_and_variances_that_one_has_are_pooled_as_the_refusal_says():
+    found = mm.bp.pooled(tuple, zip([1.0, 2.0, 1.5], [0.1, 0.1, 0.2], strict=True), freedom=float("inf"))
+    assert found.estimate == pytest.approx(1.5)
+    assert found.sd() ** 2 == pytest.approx(0.4 / 3 + 4 / 3 * 0.25)
+
+
 def test_what_cannot_be_pooled_is_refused():
     tables = [{"a": np.zeros(5)}] * 2
     with pytest.raises(ParameterError, match="at least two"):
@@ -59,6 +65,8 @@ def test_what_cannot_be_pooled_is_refused():
         mm.bp.pooled(slope, pd.DataFrame(tables[0]))
     with pytest.raises(ParameterError, match=r"expected the function first: bp.pooled\(function, tables\)"):
         mm.bp.pooled(tables, slope)
+    with pytest.raises(ParameterError, match=r"function is a list; expected a function .* zip\(estimates, variances\)"):
+        mm.bp.pooled([1.0, 2.0, 1.5], [0.1, 0.1, 0.2])
     with pytest.raises(KindError, match="function's estimates"):
         mm.bp.pooled(lambda _: ("a", 1.0), tables)
     with pytest.raises(ShapeError, match="expected a pair"):

@@ -140,6 +140,12 @@ def pooled(
     """
     if callable(tables):
         raise ParameterError("tables is a function; expected the function first: bp.pooled(function, tables).")
+    if not callable(function):
+        raise ParameterError(
+            f"function is {a_type(function)}; expected a function from a completed table to an estimate and its "
+            "variance. To pool estimates and variances that you have, type "
+            "bp.pooled(tuple, zip(estimates, variances), freedom=float('inf'))."
+        )
     tables = [tables] if named_columns(tables, "tables") else list(tables)
     if len(tables) < 2:
         came = "one table" if tables else "empty"

@@ -233,3 +233,18 @@ def test_small_steps_along_a_curve_have_a_note():
     )
     assert not notes(np.tanh(1.5 * t), 1.5)
     assert not notes(0.5 * t, 0.5)
+
+
+def test_names_may_be_pairs_as_in_tables_with_two_rows_of_names():
+    """Effects ended in "the truth value of an array is ambiguous"."""
+    plain = normal("zty", n=300)
+    plain["y"] = plain["t"] + plain["z"] + plain["y"]
+    pairs = {name: ("table", name) for name in plain}
+    graph = [("z", "t"), ("z", "y"), ("t", "y")]
+    table = pd.DataFrame({pairs[name]: column for name, column in plain.items()})
+    found = mm.bp.BayesianNetwork([(pairs[a], pairs[b]) for a, b in graph]).effect(
+        table, pairs["y"], of=pairs["t"], from_=0.0, to=1.0, rng=0
+    )
+    same = mm.bp.BayesianNetwork(graph).effect(plain, "y", of="t", from_=0.0, to=1.0, rng=0)
+    assert float(found.difference()) == pytest.approx(float(same.difference()))
+    assert found.adjusted == (("table", "z"),)

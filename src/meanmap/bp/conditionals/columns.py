@@ -1,6 +1,6 @@
 """Columns of a table as numbers with gaps: standardised numbers and times, and an indicator for each label."""
 
-from collections.abc import Collection, Hashable, Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
@@ -370,7 +370,7 @@ class CodedTable:
     @property
     def shown(self) -> str:
         """The names of variables, ten at most."""
-        return _listed(self.columns)
+        return ", ".join(map(repr, list(self.columns)[:10]))
 
 
 def _circular(name: Hashable, kind: Any) -> KindError:
@@ -396,7 +396,3 @@ def limits(values: np.ndarray, kind: str) -> tuple[float, float]:
     if kind == "time":
         return -np.inf, np.inf
     return 0.0 if low >= 0 else -np.inf, 0.0 if high <= 0 else 1.0 if low >= 0 and high <= 1 else np.inf
-
-
-def _listed(names: Collection[Hashable]) -> str:
-    return ", ".join(map(repr, list(names)[:10]))

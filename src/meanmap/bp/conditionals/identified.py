@@ -1,6 +1,7 @@
 """Effects that graph and rows do not determine are refused: an undirected edge, a doubted arrow, selected rows."""
 
 from collections.abc import Collection, Hashable, Mapping
+from itertools import compress
 from typing import Any
 
 import numpy as np
@@ -47,8 +48,8 @@ def refuse_selected(graph: PDAG, cause: Hashable, target: Hashable, columns: Map
     """Refuse an effect in a table where all rows have the same value of something that the cause affects: rows that
     were selected by an effect of both would show another one, or one where there is none.
     """
-    reach = reaches(graph.matrix)
-    for name in np.array(graph.names, object)[reach[list(graph.names).index(cause)]]:
+    reached = reaches(graph.matrix)[list(graph.names).index(cause)]
+    for name in compress(graph.names, reached):
         if name not in (cause, target) and str(name) in columns and _is_constant(columns[str(name)]):
             raise InputError(same_value(name, f"which {cause!r} affects"))
 

@@ -33,7 +33,7 @@ from meanmap.ep.inference.impossible import contradicted, excluded, forbidden, t
 from meanmap.ep.inference.joined import Joined
 from meanmap.ep.inference.modes import are_narrow, from_mode
 from meanmap.ep.inference.order import along, chosen_schedule
-from meanmap.ep.inference.posterior import Posterior, resumed
+from meanmap.ep.inference.posterior import Posterior
 from meanmap.ep.inference.priorless import nearly_singular, refuse_without_prior, taken_as_flat
 from meanmap.ep.inference.record import Record
 from meanmap.ep.inference.run import Run
@@ -47,7 +47,7 @@ from meanmap.ep.piecewise.memory import remembering
 from meanmap.ep.quadrature.quadrature import with_few_nodes
 from meanmap.ep.sweeps.improper import check_policy
 from meanmap.ep.sweeps.layout import Layout
-from meanmap.ep.sweeps.plan import Plan, prepare, start
+from meanmap.ep.sweeps.plan import Plan, prepare, resumed, start
 from meanmap.ep.variables import concrete
 
 __all__ = ["infer"]
@@ -251,7 +251,7 @@ def infer(
         length = bucket if layout is None else layout.length
         plan = jax.tree.map(_placed if layout is None else np.asarray, prepare(model.variables, factors, length))
         begin = start_from if mode is None else mode
-        state = start(plan) if begin is None else resumed(plan, model, factors, begin)
+        state = start(plan) if begin is None else resumed(plan, factors, begin.messages)
         key = source.key
         if layout is not None:
             plan, state, key = layout.plan(plan), layout.state(plan, state), layout.key(key)

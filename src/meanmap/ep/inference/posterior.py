@@ -27,14 +27,14 @@ from meanmap.ep.inference.ties import TOO_WIDE
 from meanmap.ep.inference.together import LOOSE, NARROW, labels_in_loops, scales_in_loops, together
 from meanmap.ep.inference.weighted import met_once, weighted_notes
 from meanmap.ep.instead import of_posterior
-from meanmap.ep.sweeps.plan import Plan, State, beliefs, fetched, start, unpadded
+from meanmap.ep.sweeps.plan import Plan, State, fetched, unpadded
 from meanmap.ep.variables import Variable
 from meanmap.families import Family
 from meanmap.families.pages import moments_of
 from meanmap.plots.facts import Page
 from meanmap.plots.paged import Paged
 
-__all__ = ["Posterior", "resumed"]
+__all__ = ["Posterior"]
 
 
 class Posterior(Paged, Mapping[str, Family]):
@@ -367,48 +367,3 @@ class Posterior(Paged, Mapping[str, Family]):
             return ""
         said = np.array2string(error, threshold=8, formatter={"float_kind": "{:.2g}".format})
         return f", standard error of the mean by sampling {said}"
-
-
-def resumed(plan: Plan, model: FactorGraph, factors: tuple[Factor, ...], earlier: Posterior) -> State:
-    """A start from the messages of an earlier run: factors are found by name; members beyond its plates are flat."""
-    empty = start(plan)
-    messages = []
-    for factor, sent, size in zip(factors, empty.messages, plan.sizes, strict=True):
-        old = earlier.messages.get(factor.name)
-        if old is None:
-            messages.append(sent)
-            continue
-        if len(old) != len(sent):
-            raise InputError(f"{factor.name} has {len(sent)} arguments, and had {len(old)} in start_from.")
-        messages.append(
-            tuple(_filled(zero, message, factor.name, int(size)) for zero, message in zip(sent, old, strict=True))
-        )
-    if earlier.messages and not set(earlier.messages) & {factor.name for factor in factors}:
-        raise InputError(f"start_from shares no factor with the model: {', '.join(earlier.messages)} and {model!r}.")
-    return State(tuple(messages), tuple(map(_as_numpy, beliefs(plan, tuple(messages)))))
-
-
-def _as_numpy(family: Family) -> Family:
-    return jax.tree.map(np.asarray, family)
-
-
-def _filled(zero: Any, message: Any, name: str, size: int) -> Any:
-    if zero is None or message is None:
-        return zero
-    if type(zero) is not type(message):
-        raise InputError(f"{name} sends {type(zero).__name__}, and sent {type(message).__name__} in start_from.")
-
-    def fill(empty: Any, leaf: Any, own: int) -> np.ndarray:
-        batch = empty.ndim - own
-        if leaf.ndim != empty.ndim or leaf.shape[batch:] != empty.shape[batch:]:
-            raise InputError(f"the messages of {name} have another shape in start_from: {leaf.shape}.")
-        filled = np.array(empty)
-        leaf = fetched(leaf)
-        if not batch:
-            return np.array(leaf)
-        count = min(leaf.shape[0], size)
-        filled[:count] = leaf[:count]
-        return filled
-
-    natural = [fill(a, b, own) for a, b, own in zip(zero.natural, message.natural, zero._own_axes, strict=True)]
-    return type(zero).from_natural(*natural)

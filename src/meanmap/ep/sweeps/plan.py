@@ -1,6 +1,6 @@
 """A model as the compiled sweep sees it: plates lengthened to sizes of a short list, arguments as numbered ports."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, ClassVar
 
 import equinox as eqx
@@ -8,6 +8,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from meanmap.core.errors import InputError
 from meanmap.core.points import bucket, pad
 from meanmap.core.types import Array
 from meanmap.ep.factor import Factor, replaced
@@ -23,6 +24,7 @@ __all__ = [
     "gather",
     "prepare",
     "real",
+    "resumed",
     "scatter",
     "select",
     "start",
@@ -146,6 +148,51 @@ def start(plan: Plan) -> State:
             sent.append(zero)
         messages.append(tuple(sent))
     return State(tuple(messages), plan.priors)
+
+
+def resumed(plan: Plan, factors: tuple[Factor, ...], earlier: Mapping[str, tuple[Any, ...]]) -> State:
+    """A start from the messages of an earlier run: factors are found by name; members beyond its plates are flat."""
+    empty, messages = start(plan), []
+    for factor, sent, size in zip(factors, empty.messages, plan.sizes, strict=True):
+        old = earlier.get(factor.name)
+        if old is None:
+            messages.append(sent)
+            continue
+        if len(old) != len(sent):
+            raise InputError(f"{factor.name} has {len(sent)} arguments, and had {len(old)} in start_from.")
+        messages.append(
+            tuple(_filled(zero, message, factor.name, int(size)) for zero, message in zip(sent, old, strict=True))
+        )
+    names = [factor.name for factor in factors]
+    if earlier and not set(earlier) & set(names):
+        raise InputError(f"start_from shares no factor with the model: {', '.join(earlier)}; {', '.join(names)}.")
+    return State(tuple(messages), tuple(map(_as_numpy, beliefs(plan, tuple(messages)))))
+
+
+def _as_numpy(family: Family) -> Family:
+    return jax.tree.map(np.asarray, family)
+
+
+def _filled(zero: Any, message: Any, name: str, size: int) -> Any:
+    if zero is None or message is None:
+        return zero
+    if type(zero) is not type(message):
+        raise InputError(f"{name} sends {type(zero).__name__}, and sent {type(message).__name__} in start_from.")
+
+    def fill(empty: Any, leaf: Any, own: int) -> np.ndarray:
+        batch = empty.ndim - own
+        if leaf.ndim != empty.ndim or leaf.shape[batch:] != empty.shape[batch:]:
+            raise InputError(f"the messages of {name} have another shape in start_from: {leaf.shape}.")
+        filled = np.array(empty)
+        leaf = fetched(leaf)
+        if not batch:
+            return np.array(leaf)
+        count = min(leaf.shape[0], size)
+        filled[:count] = leaf[:count]
+        return filled
+
+    natural = [fill(a, b, own) for a, b, own in zip(zero.natural, message.natural, zero._own_axes, strict=True)]
+    return type(zero).from_natural(*natural)
 
 
 def beliefs(plan: Plan, messages: tuple[tuple[Any, ...], ...]) -> tuple[Family, ...]:

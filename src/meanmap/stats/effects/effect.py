@@ -12,8 +12,7 @@ from meanmap.plots.facts import Chart, Page, Section
 from meanmap.plots.intervals import intervals_chart
 from meanmap.plots.paged import Paged
 from meanmap.stats.result import Interval
-from meanmap.stats.samples.by_column import Differences
-from meanmap.stats.samples.said import said_of
+from meanmap.stats.samples.differences import Differences
 from meanmap.stats.shown import Shown
 
 __all__ = ["Effect", "doubt_about_mean"]
@@ -132,7 +131,7 @@ class Effect(Paged, Value):
 
     def lines(self) -> list[tuple[str, str]]:
         """The result in words."""
-        columns = [("column", text) for text in said_of(self.differences)]
+        columns = [("column", text) for text in self.differences.printed()]
         columns += [("intervals of columns", self.differences.intervals)] if columns else []
         return [*columns, *self.together()]
 

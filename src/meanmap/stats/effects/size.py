@@ -18,8 +18,8 @@ from meanmap.stats.effects.arranged import arranged, cells_of, doubts_of, says_l
 from meanmap.stats.effects.effect import Effect
 from meanmap.stats.effects.groups import Difference, difference_of
 from meanmap.stats.result import Interval
-from meanmap.stats.samples.by_column import Differences
 from meanmap.stats.samples.comparing import are_tables, differences_of_all, mostly_one_value
+from meanmap.stats.samples.differences import Differences
 from meanmap.stats.samples.own_rows import OwnRows, own_rows
 from meanmap.stats.samples.samples import read_samples
 from meanmap.stats.samples.several import named, several_samples

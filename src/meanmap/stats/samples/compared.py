@@ -9,8 +9,8 @@ from meanmap.core.tables.schema import admitted
 from meanmap.features.states.reading import Reading
 from meanmap.stats.asked import Found, OfSamples
 from meanmap.stats.samples.all_rows import AllRows
-from meanmap.stats.samples.by_column import Differences
 from meanmap.stats.samples.comparing import by_name, differences_of_all
+from meanmap.stats.samples.differences import Differences
 from meanmap.stats.samples.own_rows import OwnRows, own_rows
 from meanmap.stats.shown import Shown
 

@@ -16,9 +16,10 @@ from meanmap.core.types import Data
 from meanmap.core.values import label_text
 from meanmap.stats.designs.exchanges import Exchange
 from meanmap.stats.result import Interval
-from meanmap.stats.samples.by_column import ColumnDifference, Differences
+from meanmap.stats.samples.by_column import ColumnDifference
 from meanmap.stats.samples.comparisons import Comparison, Pair, comparisons_of, pairs_of
 from meanmap.stats.samples.deviations import clear_ratio, deviations_of
+from meanmap.stats.samples.differences import Differences
 from meanmap.stats.samples.own_rows import Columns, OwnRows, called
 from meanmap.stats.samples.relations import Relation, changed_relations
 from meanmap.stats.samples.skewed import Law, law_of_means, means_of

@@ -12,8 +12,7 @@ from meanmap.stats.designs.exchanges import Exchange
 from meanmap.stats.result import TestResult
 from meanmap.stats.samples.all_rows import AllRows
 from meanmap.stats.samples.attribution import Attributed, attributed
-from meanmap.stats.samples.by_column import Differences
-from meanmap.stats.samples.said import said_of
+from meanmap.stats.samples.differences import Differences
 from meanmap.stats.shown import MOST_CALLED, Shown
 
 __all__ = ["ColumnsResult", "KSampleResult"]
@@ -57,7 +56,7 @@ class ColumnsResult(TestResult):
 
     def lines(self) -> list[tuple[str, str]]:
         """The result in words."""
-        said = [("column", text) for text in said_of(self.differences)]
+        said = [("column", text) for text in self.differences.printed()]
         said += [("intervals", self.differences.intervals)] if said else []
         said += [("means", self._of_means)] if self._of_means else []
         several = len({(each.column, each.names) for each in self.differences}) > 1
