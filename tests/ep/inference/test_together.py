@@ -328,3 +328,21 @@ def test_a_known_mean_or_a_precision_for_each_group_has_no_note():
         a = ep.Variable("a", ep.Normal, plate=8)
         post = ep.infer(ep.FactorGraph(ep.Gaussian(mean, a, precision=tau), ep.Poisson(a[groups], observed=y)))
         assert not any("separate beliefs and meet" in note for note in post.report.notes)
+
+
+@pytest.mark.slow
+def test_shares_that_rows_of_a_function_meet_have_a_note():
+    """Means off by .1 standard deviations, and these .87 to 1.23 times the exact ones: "converged", without a word."""
+    rng, places = np.random.default_rng(11), np.array([-1.0, 0.0, 1.0])
+    y = rng.normal(places[rng.choice(3, 12, p=[0.45, 0.1, 0.45])], 1.0)
+    p = ep.Variable("p", ep.Dirichlet([1.0, 1.0, 1.0]))
+    rows = ep.Density(lambda p, y: jnp.log(jnp.dot(p, jnp.exp(-0.5 * (y - jnp.array(places)) ** 2))), p, y)
+    post = ep.infer(ep.FactorGraph(rows))
+    assert any("'p' is a Dirichlet that rows of" in note for note in post.report.notes)
+    assert post.report.status == "converged, but standard deviations may be wrong"
+
+
+def test_shares_that_counts_meet_have_no_note():
+    p = ep.Variable("p", ep.Dirichlet([1.0, 1.0, 1.0]))
+    post = ep.infer(ep.FactorGraph(ep.Categorical(p, observed=[0, 1, 1, 2])))
+    assert (post.report.status, post.report.notes) == ("converged", ())

@@ -24,7 +24,7 @@ from meanmap.ep.inference.pages import posterior_page
 from meanmap.ep.inference.record import OF_NO_FIXED_POINT, Record
 from meanmap.ep.inference.separate import LeftOut
 from meanmap.ep.inference.ties import TOO_WIDE
-from meanmap.ep.inference.together import LOOSE, NARROW, labels_in_loops, scales_in_loops, together
+from meanmap.ep.inference.together import LOOSE, NARROW, labels_in_loops, scales_in_loops, together, vectors_of_shares
 from meanmap.ep.inference.weighted import met_once, weighted_notes
 from meanmap.ep.instead import of_posterior
 from meanmap.ep.sweeps.plan import Plan, State, fetched, unpadded
@@ -154,6 +154,7 @@ class Posterior(Paged, Mapping[str, Family]):
                     record.apart = apart or ""
                     if apart is None and loops.least < NARROW:
                         record.advice, record.narrow = (loops.told, *scales), True
+            record.apart = record.apart or vectors_of_shares(factors)
         if as_vector is not None:
             model, found = as_vector.given, as_vector.apart(found, jax.tree.map(fetched, messages))
         report = record.report(policy, log_evidence, found)

@@ -18,7 +18,7 @@ from meanmap.ep.sweeps.plan import Plan, Port, fetched
 from meanmap.ep.sweeps.sweep import compiled_answer, compiled_cavities
 from meanmap.families import Beta, Family, Gamma, Normal
 
-__all__ = ["LESS", "TOO_WIDE", "advice"]
+__all__ = ["EVIDENCE", "LESS", "TOO_WIDE", "advice"]
 
 # Beliefs narrower than this, over what all ties together leave, are worth a note: of normal ones, which are compared
 # with draws, too, and of others. At most this many are looked at.
@@ -39,6 +39,7 @@ NUMBERS = (Normal, Gamma, Beta)
 # How notes of beliefs that are too wide can be known.
 TOO_WIDE = "comes out too large"
 # Of functions, which are measured where beliefs that are too narrow are.
+EVIDENCE = "and the log evidence may be off, the more so the more of them there are"
 LESS = " or less, as functions are evaluated only where these narrow beliefs are"
 
 
@@ -116,7 +117,7 @@ def advice(run: Run, verdict: Verdict, names: tuple[str, ...]) -> tuple[str, ...
     note = (
         f"{one} and {two} have separate beliefs, and the data tie them together (correlation "
         f"{correlation[other]:.2f}): standard deviations come out too small, about {ratio[worst]:.2g} of what they "
-        f"should be{within}. "
+        f"should be{within}, {EVIDENCE}. "
     )
     normal = all(isinstance(state.beliefs[_variable(first, looked_at[node])], Normal) for node in (worst, other))
     return (note + (_ONE_BELIEF if normal else _NO_ONE_BELIEF),)

@@ -6,13 +6,14 @@ import numpy as np
 
 from meanmap.core.language import with_and
 from meanmap.ep.factor import Factor
+from meanmap.ep.factors.blackbox import BlackBoxFactor
 from meanmap.ep.factors.precision import GaussianPrecision
 from meanmap.ep.inference.block import Beliefs, Block, NotMeasured, diagonal, is_cyclic
-from meanmap.ep.inference.ties import LESS
+from meanmap.ep.inference.ties import EVIDENCE, LESS
 from meanmap.ep.variables import Variable
-from meanmap.families import Bernoulli, Categorical, MultivariateNormal, Normal
+from meanmap.families import Bernoulli, Categorical, Dirichlet, MultivariateNormal, Normal
 
-__all__ = ["LOOSE", "NARROW", "Loops", "labels_in_loops", "scales_in_loops", "together"]
+__all__ = ["LOOSE", "NARROW", "Loops", "labels_in_loops", "scales_in_loops", "together", "vectors_of_shares"]
 
 # Separate beliefs narrower than this, over what the joint one says, are worth a note; with functions, whose curvature
 # is only looked at in one place, narrower than that. Those that are wider than the last need no other look.
@@ -61,7 +62,7 @@ def together(
             raise NotMeasured
         joint = block.variances(messages, beliefs)
     except NotMeasured:
-        return Loops((f"{apart} may be far too small, but by how much is not known. {_ADVICE}",))
+        return Loops((f"{apart} may be far too small, but by how much is not known, {EVIDENCE}. {_ADVICE}",))
     least, worst = np.inf, ""
     for name, (chosen, found) in joint.items():
         ratios = np.sqrt(_spread(beliefs[name])[chosen] / diagonal(found))
@@ -69,7 +70,9 @@ def together(
             at = "" if variables[name].shape == () else f" at [{chosen[np.argmin(ratios)]}]"
             least, worst = float(ratios.min()), f"{name!r}{at}"
     less = LESS if block.curved else ""
-    told = f"{apart} come out too small, about {least:.2g} of what they should be for {worst}{less}. {_ADVICE}"
+    told = (
+        f"{apart} come out too small, about {least:.2g} of what they should be for {worst}{less}, {EVIDENCE}. {_ADVICE}"
+    )
     return Loops((told,) if least < (_NARROW_CURVED if block.curved else NARROW) else (), least, told)
 
 
@@ -120,6 +123,22 @@ def scales_in_loops(factors: tuple[Factor, ...]) -> str:
             f"{x.name!r}: the standard deviation of {precision.name!r} comes out too small, in simulations .55 to 1 "
             "times what it should be, and the log evidence was off by up to .2. mm.fit integrates over both"
         )
+    return ""
+
+
+def vectors_of_shares(factors: tuple[Factor, ...]) -> str:
+    """A note where several rows of a function meet one vector of shares, whose belief has one size for all of them;
+    else empty.
+    """
+    for factor in factors:
+        if isinstance(factor, BlackBoxFactor) and factor.plate is not None and factor.plate > 1:
+            for argument in factor.arguments:
+                if not argument.known and argument.variable.family is Dirichlet and argument.plate is None:
+                    return (
+                        f"{argument.name!r} is a Dirichlet that rows of {factor.name} meet, and one number says how "
+                        "sure it is of all shares: in simulations standard deviations came out .67 to 1.23 times what "
+                        "they should be, means off by up to .13 of these, and the log evidence by .25"
+                    )
     return ""
 
 
