@@ -154,7 +154,7 @@ EXPERIMENT = Experiment(
             over=ONE,
         ),
         Claim(
-            "with the library's operator posteriors are within 0.001 nats of those by quadrature",
+            "with the library's operator posteriors of the weights are within 0.001 nats of those by quadrature",
             "KL of the learned",
             high=1e-3,
             scales=("quick", "paper"),

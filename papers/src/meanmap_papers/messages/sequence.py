@@ -236,7 +236,7 @@ EXPERIMENT = Experiment(
             scales=("quick", "paper"),
         ),
         Claim(
-            "with the library's operator posteriors are within 0.001 nats of those by quadrature",
+            "with the library's operator posteriors of the weights are within 0.001 nats of those by quadrature",
             "KL",
             high=1e-3,
             scales=("quick", "paper"),
