@@ -41,7 +41,7 @@ A tested claim is judged by the rule of :doc:`index`:
 
 Claims of the papers are tested with the paper's method as far as it is stated; each section lists deviations. What
 was measured with the library's variant of it is a claim of ours. If the paper has no number, the band is ours: the
-section to which an arrow leads gives it. Three of the refuted claims lie a little outside such bands: that the test
+section to which an arrow leads gives it. Three of the refuted claims depend on such bands: that the test
 rejects at a ratio of 2, that uncertainty grows exponentially, and that it is not high where the error is small. No
 printed recall, lengthscale or speed-up is among what was confirmed: most depend on data or settings that are not
 available."""

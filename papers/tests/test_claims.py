@@ -113,7 +113,7 @@ def test_the_summaries_say_how_many_refutations_lie_a_little_outside_bands_of_ou
     assert sum(numbers[0] in near for numbers in refuted) == 3
     for page in ("README.md", "paper.md"):
         text = " ".join((pages.ROOT / page).read_text(encoding="utf-8").split()).lower()
-        assert f"three of the {len(refuted)} refutations lie a little outside bands that we chose" in text
+        assert f"three of the {len(refuted)} refutations depend on bands that we chose" in text
 
 
 def test_the_readme_says_with_which_data_claims_about_trees_and_fields_were_confirmed():

@@ -236,9 +236,11 @@ def read_given(value: object, name: str, axes: int = 1) -> Given:
     """Known numbers, finite, with at most `axes` axes."""
     for each in as_tuple(value):
         if isinstance(each, Variable | Selection):
+            summed = each.variable.family is families.Categorical
+            how = "a function that sums over its labels" if summed else "the variable among its arguments"
             raise KindError(
                 f"{name} is the variable {each.name!r}; expected known numbers here. Where it is unknown, type "
-                "ep.Density(log_factor, ...) with the variable among its arguments."
+                f"ep.Density(log_factor, ...) with {how}."
             )
     with concrete(name):
         labels = _labels(value)

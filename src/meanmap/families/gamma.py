@@ -40,9 +40,10 @@ class Gamma(Family):
 
     Notes
     -----
-    `from_moments` inverts E[log x], E[x] (the KL projection); `from_mean_variance` matches the first two moments, and
-    the two differ by up to a few percent in the shape. The characteristic function has a closed form in both
-    coordinates: (1 − iw/rate)^(−shape) in x and Γ(shape + iw)/Γ(shape) rate^(−iw) in log x.
+    `from_moments` inverts E[log x], E[x] (the KL projection), and `from_mean_variance` the first two moments. Of draws
+    from a Gamma both give nearly the same; of a distribution with heavier tails the shapes can differ by a factor. The
+    characteristic function has a closed form in both coordinates: (1 − iw/rate)^(−shape) in x and
+    Γ(shape + iw)/Γ(shape) rate^(−iw) in log x.
 
     Examples
     --------

@@ -51,17 +51,11 @@ def by_draws(
     if found is None:
         return _on_host(factors), ""
     differ = abs(log_evidence - found.log_evidence) > max(_APART, _ERRORS * found.evidence_error)
-    share, listed = 0.0, []
-    _, values = found.alike(generator)
     middle, spread = _moments(model, beliefs)
-    for name, x, mean, sd, mean_error, sd_error, own, own_sd in zip(
-        model.numbers, values.T, found.mean, found.sd, *found.errors, middle, spread, strict=True
+    share, listed = _elsewhere(model, beliefs, found.alike(generator)[0]), []
+    for name, mean, sd, mean_error, sd_error, own, own_sd in zip(
+        model.numbers, found.mean, found.sd, *found.errors, middle, spread, strict=True
     ):
-        away, times = np.abs(x - own) / own_sd, sd / own_sd
-        beyond, beside = (away > _FAR).mean(), ((away > _FAR / 2) & (away <= _FAR)).mean()
-        # A single broad mode has more mass nearer than far away; a belief as wide as both modes has the mass of both.
-        if beyond > max(_ELSEWHERE, beside) and times > 1 + _APART:
-            share = max(share, float(beyond))
         differ = differ or abs(mean - own) > max(_APART * sd, _ERRORS * mean_error)
         differ = differ or abs(sd - own_sd) > max(_APART * own_sd, _ERRORS * sd_error)
         listed.append(f"{name!r} {mean:.3g} ± {sd:.2g}")
@@ -75,6 +69,19 @@ def by_draws(
             f"of one. For both, {said}. Priors that distinguish the components of a mixture leave a single mode"
         )
     return (said if differ else ""), ""
+
+
+def _elsewhere(model: FewNumbers, beliefs: Beliefs, coordinates: np.ndarray) -> float:
+    """The largest share of draws that lie at another mode of some number.
+
+    Of one broad mode, seen in the coordinate of its family, more mass is nearer than far away; a belief that is as wide
+    as both modes has the mass of both.
+    """
+    middle, spread = _places(model, beliefs)
+    away = np.abs(coordinates - middle) / spread
+    beyond, beside = (away > _FAR).mean(0), ((away > _FAR / 2) & (away <= _FAR)).mean(0)
+    wider = coordinates.std(0) > (1 + _APART) * spread
+    return float(np.max(beyond, initial=0.0, where=(beyond > np.maximum(_ELSEWHERE, beside)) & wider))
 
 
 def _of_more(
@@ -112,8 +119,7 @@ def _of_many(
         return None
     from meanmap.ep.inference.chains import chains  # which most models do without
 
-    laws = [(beliefs[name], prior) for name, prior in model.priors.items()]
-    centre, spread = (np.concatenate(each) for each in zip(*(_in_line(*law) for law in laws), strict=True))
+    centre, spread = _places(model, beliefs)
     found = chains(model, centre, spread, generator)
     if found is None:
         return None
@@ -124,6 +130,13 @@ def _of_many(
         f"{said}: {with_and(list(map(repr, met)))} have separate beliefs and meet in rows of "
         f"{with_and([f.name for f in joining])}, which tie them together. Multiply standard deviations by these numbers"
     )
+
+
+def _places(model: FewNumbers, beliefs: Beliefs) -> tuple[np.ndarray, np.ndarray]:
+    """Means and standard deviations of the beliefs about all numbers, in the coordinates of their families."""
+    laws = [_in_line(beliefs[name], prior) for name, prior in model.priors.items()]
+    middle, spread = (np.concatenate(each) for each in zip(*laws, strict=True))
+    return middle, spread
 
 
 def _in_line(belief: Any, prior: Any) -> tuple[np.ndarray, np.ndarray]:

@@ -201,7 +201,8 @@ class Record:
         for name, doubt in self._stated().items():
             high = doubt > (_DOUBTED_SAMPLES if name in self._with_errors else ENOUGH)
             if high.any():
-                notes.append(f"{name}{_where(high)}: beliefs may be off by {_off(doubt[high].max())}")
+                off = _off(doubt[high].max(), name in self._predicted)
+                notes.append(f"{name}{_where(high)}: beliefs may be off by {off}")
         return notes
 
     def _stated(self) -> dict[str, np.ndarray]:
@@ -213,6 +214,11 @@ class Record:
     def _with_errors(self) -> set[str]:
         """The factors whose messages always have an error: sampled, or answered by the host."""
         return {*self.effective, *(self.factors[at].name for at in self.hosts)}
+
+    @property
+    def _predicted(self) -> set[str]:
+        """The factors whose messages are predicted by what was learned."""
+        return {self.factors[at].name for at, oracle in self.hosts.items() if oracle.predicts}
 
     def _uncertain(self) -> tuple[bool, bool]:
         """Whether errors that notes tell of are large, beside beliefs: those of sampling, and others."""
@@ -277,12 +283,11 @@ class Record:
         Errors are small beside the belief about one member, of which the others say most: for independent ones the
         expected 2 KL between joint beliefs is the sum over members, and that of any part is at most as large.
         """
-        predicted = {self.factors[at].name for at, oracle in self.hosts.items() if oracle.predicts}
         variables = [argument for factor in self.factors for argument in factor.arguments]
         totals = {}
         for factor in self.factors:
             doubt = self.doubt.get(factor.name)
-            if factor.plate is None or doubt is None or factor.name in predicted:
+            if factor.plate is None or doubt is None or factor.name in self._predicted:
                 continue
             total = float(np.sqrt((doubt**2).sum()))
             shares = any(not v.known and v.variable.plate != factor.plate for v in variables)
@@ -336,8 +341,10 @@ def _enormous(factors: tuple[Factor, ...]) -> str:
     return ""
 
 
-def _off(doubt: float) -> str:
+def _off(doubt: float, predicted: bool) -> str:
     """A doubt in words."""
+    if doubt >= 1 and predicted:
+        return "a standard deviation or more, by errors of predicted messages: an oracle that does not learn has none"
     if doubt >= 1:
         return "a standard deviation or more: give the oracle more points, or use another one"
     return (
