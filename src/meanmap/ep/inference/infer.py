@@ -35,6 +35,7 @@ from meanmap.ep.inference.modes import are_narrow, from_mode
 from meanmap.ep.inference.order import along, chosen_schedule
 from meanmap.ep.inference.posterior import Posterior
 from meanmap.ep.inference.priorless import nearly_singular, refuse_without_prior, taken_as_flat
+from meanmap.ep.inference.projected import by_integrals
 from meanmap.ep.inference.record import Record
 from meanmap.ep.inference.run import Run
 from meanmap.ep.inference.separate import LeftOut
@@ -280,6 +281,7 @@ def infer(
             evidence = np.inf
         elif not (record.interrupted or record.impossible or record.stuck):
             record.advice = advice(run, verdict, tuple(model.variables))
+            record.projected = by_integrals(plan, verdict.state, factors, list(model.variables))
     return Posterior.of(plan, verdict.state, model, factors, evidence, record, improper, source.seed, as_vector)
 
 

@@ -21,6 +21,7 @@ from meanmap.ep.inference.beside import by_draws
 from meanmap.ep.inference.gradient import evidence_gradient
 from meanmap.ep.inference.joined import Joined
 from meanmap.ep.inference.pages import posterior_page
+from meanmap.ep.inference.projected import all_integrated
 from meanmap.ep.inference.record import OF_NO_FIXED_POINT, Record
 from meanmap.ep.inference.separate import LeftOut
 from meanmap.ep.inference.ties import TOO_WIDE
@@ -149,7 +150,9 @@ class Posterior(Paged, Mapping[str, Family]):
                 integrals = not (record.effective or record.hosts) and met_once(factors)
                 record.apart = "" if integrals or (record.at_once and not record.effective) else apart or ""
                 known = apart is not None or record.narrow or loops.least > LOOSE
-                if not (record.elsewhere or record.apart or record.at_once or integrals):
+                record.apart = record.apart or record.projected
+                alone = (record.at_once or integrals) and all_integrated(factors)
+                if not (record.elsewhere or record.apart or alone):
                     apart, record.elsewhere = by_draws(model.variables, factors, found, log_evidence, known)
                     record.apart = apart or ""
                     if apart is None and loops.least < NARROW:

@@ -77,6 +77,8 @@ class Record:
         self.in_loops = ""
         # Where weighted draws disagree with beliefs, and which other mode there is, in words.
         self.apart = self.elsewhere = ""
+        # Which means and standard deviations of single numbers are not those of the posterior, in words.
+        self.projected = ""
         self.at_once = False
         # The note that a function leaves the range of its output.
         self.beyond = ""
