@@ -180,7 +180,8 @@ def infer(
     plates or not, that meet in rows and are not all normal are compared with draws near the beliefs, also by a tenth.
     Of more, up to 500, a note says how much too small standard deviations are from what moves with which message; where
     that finds them a little too small, as for products of two unknowns, chains from the beliefs give a number, by a
-    tenth, in at most 1000 rows.
+    tenth, in at most 1000 rows. Gammas and Betas that one function says all about, or that a function of one number
+    gives, have means and standard deviations by quadrature in a note if those of the beliefs differ by a tenth.
 
     Examples
     --------

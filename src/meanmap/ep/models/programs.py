@@ -114,9 +114,9 @@ def simulator(
     -----
     A function without randomness gives one factor, the likelihood of all observations: the belief about each parameter
     is the projection of its exact marginal, by quadrature for up to two parameters and by importance sampling from the
-    prior beyond. A function that draws is one factor for each observation, a plate, with damping 0.5; beliefs about
-    different parameters are then independent, and their standard deviations are too small if the parameters are
-    correlated given the data.
+    prior beyond; a note says where a Gamma or Beta has not its standard deviation. A function
+    that draws is one factor for each observation, a plate, with damping 0.5; beliefs about different parameters are
+    then independent, and their standard deviations are too small if the parameters are correlated given the data.
 
     Examples
     --------
