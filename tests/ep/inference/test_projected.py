@@ -65,7 +65,7 @@ def test_functions_on_the_host_are_not_called_for_it():
     post = ep.infer(ep.FactorGraph(ep.Density(on_host, v, name="likelihood")))
     ((mean, sd),) = of_variances(SQUARES[:1])
     assert f"'v' {mean:.3g} ± {sd:.2g}" in told(post)
-    assert calls <= post.report.measures["likelihood: evaluations of its function"] + 2
+    assert calls <= post.report.counts["likelihood: evaluations of its function"] + 2
 
 
 def test_two_modes_of_a_beta():

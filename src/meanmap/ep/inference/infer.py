@@ -35,7 +35,6 @@ from meanmap.ep.inference.modes import are_narrow, from_mode
 from meanmap.ep.inference.order import along, chosen_schedule
 from meanmap.ep.inference.posterior import Posterior
 from meanmap.ep.inference.priorless import nearly_singular, refuse_without_prior, taken_as_flat
-from meanmap.ep.inference.projected import by_integrals
 from meanmap.ep.inference.record import Record
 from meanmap.ep.inference.run import Run
 from meanmap.ep.inference.separate import LeftOut
@@ -43,6 +42,7 @@ from meanmap.ep.inference.solved import left_out, solved
 from meanmap.ep.inference.ties import advice
 from meanmap.ep.inference.unbounded import outgrown
 from meanmap.ep.inference.verdict import Verdict
+from meanmap.ep.inference.weighted import singles
 from meanmap.ep.oracles.host import HostOracle
 from meanmap.ep.piecewise.memory import remembering
 from meanmap.ep.quadrature.quadrature import with_few_nodes
@@ -180,8 +180,8 @@ def infer(
     plates or not, that meet in rows and are not all normal are compared with draws near the beliefs, also by a tenth.
     Of more, up to 500, a note says how much too small standard deviations are from what moves with which message; where
     that finds them a little too small, as for products of two unknowns, chains from the beliefs give a number, by a
-    tenth, in at most 1000 rows. Gammas and Betas that one function says all about, or that a function of one number
-    gives, have means and standard deviations by quadrature in a note if those of the beliefs differ by a tenth.
+    tenth, in at most 1000 rows. Gammas and Betas that one function says all about have means and standard deviations by
+    quadrature in a note if those of the beliefs differ by a tenth.
 
     Examples
     --------
@@ -282,7 +282,11 @@ def infer(
             evidence = np.inf
         elif not (record.interrupted or record.impossible or record.stuck):
             record.advice = advice(run, verdict, tuple(model.variables))
-            record.projected = by_integrals(plan, verdict.state, factors, list(model.variables))
+            alone = singles(factors)
+            if alone:
+                from meanmap.ep.inference.projected import by_integrals  # which most models do without
+
+                record.projected = by_integrals(plan, verdict.state, factors, list(model.variables), alone)
     return Posterior.of(plan, verdict.state, model, factors, evidence, record, improper, source.seed, as_vector)
 
 

@@ -21,12 +21,11 @@ from meanmap.ep.inference.beside import by_draws
 from meanmap.ep.inference.gradient import evidence_gradient
 from meanmap.ep.inference.joined import Joined
 from meanmap.ep.inference.pages import posterior_page
-from meanmap.ep.inference.projected import all_integrated
 from meanmap.ep.inference.record import OF_NO_FIXED_POINT, Record
 from meanmap.ep.inference.separate import LeftOut
 from meanmap.ep.inference.ties import TOO_WIDE
 from meanmap.ep.inference.together import LOOSE, NARROW, labels_in_loops, scales_in_loops, together, vectors_of_shares
-from meanmap.ep.inference.weighted import met_once, weighted_notes
+from meanmap.ep.inference.weighted import all_single, met_once, weighted_notes
 from meanmap.ep.instead import of_posterior
 from meanmap.ep.sweeps.plan import Plan, State, fetched, unpadded
 from meanmap.ep.variables import Variable
@@ -151,7 +150,7 @@ class Posterior(Paged, Mapping[str, Family]):
                 record.apart = "" if integrals or (record.at_once and not record.effective) else apart or ""
                 known = apart is not None or record.narrow or loops.least > LOOSE
                 record.apart = record.apart or record.projected
-                alone = (record.at_once or integrals) and all_integrated(factors)
+                alone = (record.at_once or integrals) and all_single(factors)
                 if not (record.elsewhere or record.apart or alone):
                     apart, record.elsewhere = by_draws(model.variables, factors, found, log_evidence, known)
                     record.apart = apart or ""

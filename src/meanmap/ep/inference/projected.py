@@ -1,6 +1,6 @@
 """Beliefs about single numbers beside their posterior, whose standard deviation not every family has."""
 
-from typing import Any, NamedTuple
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -12,15 +12,14 @@ from meanmap.core.points import bucket, pad
 from meanmap.core.types import Array
 from meanmap.ep.calling import remembered
 from meanmap.ep.factor import Factor
-from meanmap.ep.factors.blackbox import BlackBoxFactor
+from meanmap.ep.inference.weighted import Single
 from meanmap.ep.lines import REACH, log_message, to_nodes
 from meanmap.ep.oracles.oracle import spread
 from meanmap.ep.quadrature.enough import is_remembered
 from meanmap.ep.sweeps.plan import Plan, State, fetched
 from meanmap.ep.sweeps.sweep import compiled_cavities
-from meanmap.families import Beta, Gamma, Normal
 
-__all__ = ["all_integrated", "by_integrals"]
+__all__ = ["by_integrals"]
 
 # Points about the belief, and about what the function received, each over `REACH` standard deviations on both sides.
 # Looked at are no more rows than this, spread evenly over a plate.
@@ -31,28 +30,16 @@ _APART, _NAMED = 0.1, 5
 _ACCURATE = 0.02
 
 
-class _Single(NamedTuple):
-    """A function of one unknown number, and what is looked at: this number, or what the function gives."""
+def by_integrals(
+    plan: Plan, state: State, factors: tuple[Factor, ...], variables: list[str], singles: list[Single]
+) -> str:
+    """Which means and standard deviations of single numbers differ from those of the posterior, worst first, in words;
+    or empty.
 
-    at: int
-    position: int
-    about: int
-
-
-def all_integrated(factors: tuple[Factor, ...]) -> bool:
-    """Whether all Gammas and Betas have beliefs that `by_integrals` looks at."""
-    seen = {factors[each.at].arguments[each.about].name for each in _singles(factors)}
-    return all(a.name in seen for factor in factors for a in factor.arguments if _matched_in_part(a))
-
-
-def by_integrals(plan: Plan, state: State, factors: tuple[Factor, ...], variables: list[str]) -> str:
-    """Which means and standard deviations differ from those of the posterior, worst first, in words; or empty.
-
-    Gammas and Betas have the means of their statistics, such as E[log x], in common with the posterior. Looked at are
-    those that are the only unknown of a function and in no other row, and those that a function of one unknown gives.
+    Gammas and Betas have the means of their statistics, such as E[log x], in common with the posterior.
     """
     found, looked_at = [], ""
-    for each in _singles(factors):
+    for each in singles:
         argument, plate = factors[each.at].arguments[each.about], factors[each.at].plate or 1
         rows = np.linspace(0, plate - 1, min(plate, _ROWS)).astype(int)
         looked_at = f", of {_ROWS} rows that were looked at" if plate > _ROWS else looked_at
@@ -78,35 +65,8 @@ def by_integrals(plan: Plan, state: State, factors: tuple[Factor, ...], variable
     )
 
 
-def _matched_in_part(argument: Any) -> bool:
-    return not argument.known and argument.variable.family in (Gamma, Beta)
-
-
-def _singles(factors: tuple[Factor, ...]) -> list[_Single]:
-    met: dict[str, np.ndarray] = {}
-    for factor in factors:
-        for argument in (a for a in factor.arguments if not factor.constant and _matched_in_part(a)):
-            rows = met.setdefault(argument.name, np.zeros(argument.variable.plate or 1, int))
-            number = (factor.plate or 1) if argument.plate is None else 1
-            np.add.at(rows, argument.index, number)
-    found = []
-    for at, factor in enumerate(factors):
-        if not isinstance(factor, BlackBoxFactor) or factor.random:
-            continue
-        inputs = factor.arguments[:-1] if factor.outputs else factor.arguments
-        unknown = [position for position, argument in enumerate(inputs) if not argument.known]
-        if len(unknown) != 1 or inputs[unknown[0]].variable.family not in (Normal, Gamma, Beta):
-            continue
-        number = inputs[unknown[0]]
-        if _matched_in_part(number) and (met[number.name] <= 1).all():
-            found.append(_Single(at, unknown[0], unknown[0]))
-        if factor.outputs and _matched_in_part(factor.arguments[-1]):
-            found.append(_Single(at, unknown[0], len(factor.arguments) - 1))
-    return found
-
-
 def _posterior(
-    plan: Plan, state: State, single: _Single, rows: np.ndarray, law: Any
+    plan: Plan, state: State, single: Single, rows: np.ndarray, law: Any
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Of some rows the mean, the standard deviation, and the mean of the coordinate, by points about `law`, the beliefs
     about the number.
@@ -118,14 +78,14 @@ def _posterior(
         padded = pad(rows, bucket(len(rows)))
         spread_out = spread(incoming, (plan.shapes[single.at] or (1,))[0])
         incoming = jax.tree.map(lambda leaf: fetched(leaf)[padded], spread_out)
-        came, line, units = incoming[single.position], law.coordinates[-1], (_NEAR, _FAR)
+        came, line = incoming[single.position], law.coordinates[-1]
         middle, sd = np.asarray(law.mean_in(line)), np.sqrt(law.variance_in(line))
         before, wide = (np.asarray(each)[: len(rows)] for each in (came.mean_in(line), came.variance_in(line)))
         proper = np.isfinite(before) & np.isfinite(wide)
         before, wide = np.where(proper, before, middle), np.where(proper, np.sqrt(np.abs(wide)), sd)
         points = [
             centre[:, None] + width[:, None] * np.linspace(-REACH, REACH, count)
-            for centre, width, count in zip((middle, before), (sd, wide), units, strict=True)
+            for centre, width, count in zip((middle, before), (sd, wide), (_NEAR, _FAR), strict=True)
         ]
         points = pad(np.sort(np.concatenate(points, 1), 1), len(padded))
         found = _integrated(plan.factors[single.at], incoming, {single.position: points}, single.about)
@@ -135,13 +95,13 @@ def _posterior(
 
 @compiled_values
 def _integrated(
-    factor: Any, incoming: tuple[Any, ...], points: dict[int, Array], about: int
+    factor: Any, incoming: tuple[Any, ...], points: dict[int, jax.Array], about: int
 ) -> tuple[Array, Array, Array]:
     """By the trapezium rule over points (members, points) of the coordinate."""
     ((position, coordinates),) = points.items()
     name = incoming[position].coordinates[-1]
 
-    def one(came: tuple[Any, ...], c: Array) -> tuple[Array, Array, Array]:
+    def one(came: tuple[Any, ...], c: jax.Array) -> tuple[Array, Array, Array]:
         nodes = to_nodes(type(came[position]), c, jnp.zeros(()))
         logs = log_message(came[position], nodes) + nodes.log_weight
         if is_remembered(factor, [type(came[position])]):  # no function is called for a check

@@ -154,12 +154,17 @@ class Drawn:
     @property
     def sd(self) -> np.ndarray:
         """Of each number."""
-        return np.sqrt(self.shares @ (self.values - self.mean) ** 2)
+        return np.sqrt(self.shares @ self._off**2)
+
+    @property
+    def _off(self) -> np.ndarray:
+        """Values less their mean; of draws without weight, whose squares may overflow, 0."""
+        return np.where(self.shares[:, None] > 0, self.values - self.mean, 0.0)
 
     @property
     def errors(self) -> tuple[np.ndarray, np.ndarray]:
         """Standard errors of means and of standard deviations."""
-        off, sd = self.values - self.mean, self.sd
+        off, sd = self._off, self.sd
         return np.sqrt(self.shares**2 @ off**2), np.sqrt(self.shares**2 @ (off**2 - sd**2) ** 2) / (2 * sd)
 
     def alike(self, generator: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:

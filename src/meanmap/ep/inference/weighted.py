@@ -1,5 +1,6 @@
 """Beliefs of a run beside draws that are weighted by the exact density of the model."""
 
+from collections import Counter
 from collections.abc import Iterator
 from math import lgamma
 from typing import Any, NamedTuple
@@ -8,15 +9,16 @@ import jax
 import numpy as np
 
 from meanmap.ep.factor import Factor
+from meanmap.ep.factors.blackbox import BlackBoxFactor
 from meanmap.ep.factors.gaussian import Dot
 from meanmap.ep.inference.block import Beliefs, Block, NotMeasured, Sent
 from meanmap.ep.inference.exact import Exact, evaluable
 from meanmap.ep.sweeps.plan import Plan, State, fetched
 from meanmap.ep.variables import Variable
 from meanmap.ep.weighted_draws import Weighted, apart
-from meanmap.families import Normal
+from meanmap.families import Beta, Gamma, Normal
 
-__all__ = ["met_once", "weighted_notes"]
+__all__ = ["Single", "all_single", "met_once", "singles", "weighted_notes"]
 
 # The least and the most draws, and evaluations of factors between these; of more members there are no draws.
 _DRAWS, _EVALUATIONS, _MEMBERS = (100, 1000), 200_000, 5000
@@ -39,11 +41,56 @@ _NAMED = 5
 _EXCHANGED, _AWAY, _SHARE, _DIP = 6, 6.0, 0.01, 2.0
 
 
+class Single(NamedTuple):
+    """A function of one unknown number, by position, and a Gamma or Beta that it says all about: the number itself, or
+    what the function gives.
+    """
+
+    at: int
+    position: int
+    about: int
+
+
+def singles(factors: tuple[Factor, ...]) -> list[Single]:
+    """Where a number is the only unknown of a function and in no other row, or given by one and met by nothing else."""
+    met, found = _meetings(factors), []
+    names = Counter(a.name for factor in factors for a in factor.arguments if not a.known)
+    for at, factor in enumerate(factors):
+        if not isinstance(factor, BlackBoxFactor) or factor.random:
+            continue
+        inputs = factor.arguments[:-1] if factor.outputs else factor.arguments
+        unknown = [position for position, argument in enumerate(inputs) if not argument.known]
+        if len(unknown) != 1 or inputs[unknown[0]].variable.family not in (Normal, Gamma, Beta):
+            continue
+        number, last = inputs[unknown[0]], factor.arguments[-1]
+        if _in_part(number) and (met[number.name] <= 1).all():
+            found.append(Single(at, unknown[0], unknown[0]))
+        if factor.outputs and _in_part(last) and names[last.name] == 1:
+            found.append(Single(at, unknown[0], len(factor.arguments) - 1))
+    return found
+
+
+def all_single(factors: tuple[Factor, ...]) -> bool:
+    """Whether all Gammas and Betas are `singles`."""
+    found = {factors[each.at].arguments[each.about].name for each in singles(factors)}
+    return all(a.name in found for factor in factors for a in factor.arguments if _in_part(a))
+
+
+def _in_part(argument: Any) -> bool:
+    """Whether a belief has not the standard deviation of what it stands for, but other moments."""
+    return not argument.known and argument.variable.family in (Gamma, Beta)
+
+
 def met_once(factors: tuple[Factor, ...]) -> bool:
     """Whether no unknown number is in two rows of factors but those that send the same message whatever comes in.
 
     The belief is then that of one integral.
     """
+    return all((rows <= 1).all() for rows in _meetings(factors).values())
+
+
+def _meetings(factors: tuple[Factor, ...]) -> dict[str, np.ndarray]:
+    """In how many rows each number is, but those that send the same message whatever comes in."""
     met: dict[str, np.ndarray] = {}
     for factor in factors:
         for argument in (a for a in factor.arguments if not factor.constant and not a.known):
@@ -51,7 +98,7 @@ def met_once(factors: tuple[Factor, ...]) -> bool:
             says = ~factor.silent
             number = says.sum() if argument.plate is None else says if argument.plate == factor.plate else 1
             np.add.at(rows, argument.index, number)
-    return all((rows <= 1).all() for rows in met.values())
+    return met
 
 
 def weighted_notes(
